@@ -1,0 +1,55 @@
+package outbox_test
+
+import (
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestOnlyATransactionCompiles type-checks calls against this package's source:
+// the fault that it prevents must be a compile error, not a run-time one.
+func TestOnlyATransactionCompiles(t *testing.T) {
+	t.Parallel()
+	fset := token.NewFileSet()
+	source := importer.ForCompiler(fset, "source", nil)
+	tests := []struct {
+		argument string
+		compiles bool
+	}{
+		{"pgx.Tx", true},
+		{"*pgxpool.Tx", true},
+		{"*pgxpool.Pool", false},
+		{"*pgxpool.Conn", false},
+		{"*pgx.Conn", false},
+	}
+	for _, tt := range tests {
+		file, err := parser.ParseFile(fset, "snippet.go", `package snippet
+			import (
+				"context"
+				"github.com/ebbline/ebb/producer/outbox"
+				"github.com/jackc/pgx/v5"
+				"github.com/jackc/pgx/v5/pgxpool"
+			)
+			var _ pgx.Tx
+			var _ *pgxpool.Pool
+			func write(ctx context.Context, db `+tt.argument+`) {
+				_, _ = outbox.Write(ctx, db, outbox.Event{})
+				_, _ = outbox.Table{}.Write(ctx, db, outbox.Event{})
+			}`, 0)
+		require.NoError(t, err)
+		var problems []error
+		config := types.Config{Importer: source, Error: func(err error) { problems = append(problems, err) }}
+		_, _ = config.Check("snippet", fset, []*ast.File{file}, nil)
+		if tt.compiles {
+			require.Empty(t, problems, tt.argument)
+			continue
+		}
+		require.Len(t, problems, 2, tt.argument)
+		require.ErrorContains(t, problems[0], "does not implement pgx.Tx")
+	}
+}
