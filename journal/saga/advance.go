@@ -8,13 +8,13 @@ func (a *Aggregate) advance(env Env) {
 	if a.skip == skipAdvance {
 		return
 	}
-	for a.unwind() || a.complete() || a.promote(env) {
+	for a.unwind(env) || a.complete() || a.promote(env) {
 	}
 	a.setAttention(env)
 }
 
 // unwind makes undo steps, releases those whose turn it is, and ends sagas of which everything is undone.
-func (a *Aggregate) unwind() bool {
+func (a *Aggregate) unwind(env Env) bool {
 	moved := false
 	for _, s := range a.Sagas {
 		if s.State == Compensating {
@@ -28,6 +28,7 @@ func (a *Aggregate) unwind() bool {
 		for _, t := range s.Steps {
 			if t.Dir == Undo && t.State == Waiting && a.undoInTurn(s, t) {
 				t.State = Ready
+				t.Due = max(t.Due, env.Now)
 				moved = true
 			}
 		}

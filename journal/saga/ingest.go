@@ -23,7 +23,7 @@ type Planned struct {
 func (a *Aggregate) Ingest(env Env, ev Event, plan []Planned, dest string, expectBy Instant) {
 	s := a.Find(ev.ID)
 	if s == nil {
-		s = a.open(ev, plan, expectBy)
+		s = a.open(env, ev, plan, expectBy)
 	}
 	t := s.Step(dest, Do)
 	if t == nil {
@@ -40,7 +40,7 @@ func (a *Aggregate) Ingest(env Env, ev Event, plan []Planned, dest string, expec
 }
 
 // open makes the saga of an event that no group had read.
-func (a *Aggregate) open(ev Event, plan []Planned, expectBy Instant) *Saga {
+func (a *Aggregate) open(env Env, ev Event, plan []Planned, expectBy Instant) *Saga {
 	s := &Saga{ID: ev.ID, EventType: ev.Type, Role: ev.Role, Version: ev.Version, State: Running}
 	for _, p := range plan {
 		s.Steps = append(s.Steps, &Step{Dest: p.Dest, Dir: Do, State: Expected, ExpectBy: expectBy, SpecVersion: p.SpecVersion, Rules: p.Rules})
@@ -51,7 +51,7 @@ func (a *Aggregate) open(ev Event, plan []Planned, expectBy Instant) *Saga {
 		if s.Version < a.Tombstone {
 			s.CancelVersion = a.Tombstone
 		}
-		a.fence(s)
+		a.fence(env, s)
 		s.State = Compensated
 		a.emitSaga(SagaCompensated, s)
 	}

@@ -40,13 +40,13 @@ func (a *Aggregate) failFrom(env Env, s *Saga, t *Step, c Class, reason string) 
 
 func (a *Aggregate) startFailing(env Env, s *Saga, cause Step, c Class, reason string) {
 	s.State, s.Reason, s.FailingSince = Failing, reason, env.Now
-	a.fence(s)
+	a.fence(env, s)
 	a.emitStep(CompensationRequested, s, &cause, c)
 }
 
 // fence stops the forward path: what certainly did not happen is abandoned, what may have happened must be found out. Attempts
 // that are out are awaited.
-func (a *Aggregate) fence(s *Saga) {
+func (a *Aggregate) fence(env Env, s *Saga) {
 	for _, t := range s.Steps {
 		if t.Dir != Do {
 			continue
@@ -58,6 +58,7 @@ func (a *Aggregate) fence(s *Saga) {
 				t.settle(Abandoned, "the saga was stopped")
 			case t.Rules.repeatable():
 				t.State = Resolving
+				t.Due = max(t.Due, env.Now)
 			case t.State != Parked:
 				t.park("may have happened, and the destination cannot be asked again")
 			}

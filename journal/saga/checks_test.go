@@ -1,0 +1,368 @@
+package saga_test
+
+import (
+	"github.com/ebbline/ebb/journal/saga"
+)
+
+// before notes what the journal says before a move.
+func (w *world) before() {
+	for e := range w.b.plans {
+		s := w.saga(e)
+		w.was[e].state, w.was[e].attention, w.was[e].revision = 0, false, 0
+		if s != nil {
+			w.was[e].state, w.was[e].attention, w.was[e].revision = s.State, s.Attention != "", s.Revision
+		}
+	}
+}
+
+// afterMove compares what a move published with what it changed (G1), and takes the messages for the compensator.
+func (w *world) afterMove() {
+	var sent [maxEvents][saga.StepUndone + 1]int
+	for i := range w.agg.Emissions() {
+		m := &w.agg.Emissions()[i]
+		e := eventIndex(&m.Saga)
+		sent[e][m.Kind]++
+		if m.Kind == saga.CompensationRequested && w.b.messages {
+			w.msg[e] = messageSent
+		}
+	}
+	w.agg.ForgetEmissions()
+	for e := range w.b.plans {
+		s := w.saga(e)
+		if s == nil {
+			continue
+		}
+		was := w.was[e]
+		turned := func(to saga.State) int {
+			if was.state != to && s.State == to {
+				return 1
+			}
+			return 0
+		}
+		if sent[e][saga.SagaCompleted] != turned(saga.Completed) || sent[e][saga.SagaCompensated] < turned(saga.Compensated) ||
+			sent[e][saga.CompensationRequested] != turned(saga.Failing) {
+			w.breaks("G1: e%d went from %s to %s and published %v", e+1, was.state, s.State, sent[e])
+		}
+		for _, t := range s.Steps {
+			if (t.State == saga.Ready || t.State == saga.Resolving) && t.Due == 0 {
+				w.breaks("G9: %s %s is %s and due at %d", part{e, destIndex(t.Dest)}, t.Dir, t.State, t.Due)
+			}
+		}
+		attention := s.Attention != ""
+		if attention && !was.attention && sent[e][saga.SagaParked] == 0 {
+			w.breaks("G1: e%d got attention without an event", e+1)
+		}
+		if !attention && was.attention && sent[e][saga.SagaResumed]+sent[e][saga.SagaCompleted]+sent[e][saga.SagaCompensated] == 0 {
+			w.breaks("G1: e%d lost attention without an event", e+1)
+		}
+	}
+}
+
+// dependsOn tells whether p was, or may have been, done because q was done before: it comes after q in its plan, or is a later
+// event at q's destination or one after it. What is known to have been done before q was not done because of it.
+func (w *world) dependsOn(p, q part) bool {
+	pt, qt := w.step(p.e, p.d, do), w.step(q.e, q.d, do)
+	if p == q || p.e < q.e || pt == nil || qt == nil || pt.Seq > 0 && qt.Seq > 0 && pt.Seq < qt.Seq {
+		return false
+	}
+	if p.e > q.e && p.d == q.d {
+		return true
+	}
+	return w.comesAfter(p.e, p.d, q.d)
+}
+
+// comesAfter follows `after` through the destinations of the event's saga.
+func (w *world) comesAfter(e, d, on int) bool {
+	for _, name := range w.rules[d].After {
+		x := destIndex(name)
+		if x == on || w.step(e, x, do) != nil && w.comesAfter(e, x, on) {
+			return true
+		}
+	}
+	return false
+}
+
+// eachPart calls f for every part of every saga that is being unwound.
+func (w *world) eachPart(f func(p part, t, u *saga.Step)) {
+	for _, s := range w.agg.Sagas {
+		if !s.State.Unwinding() {
+			continue
+		}
+		e := eventIndex(s)
+		for _, d := range w.b.plans[e] {
+			if t := stepOf(s, d, do); t != nil {
+				f(part{e, d}, t, stepOf(s, d, undo))
+			}
+		}
+	}
+}
+
+func open(t *saga.Step) bool { return t.State == saga.Resolving || t.State == saga.Parked }
+
+func pending(t, u *saga.Step) bool {
+	return t.State == saga.Succeeded && (u == nil || !u.State.Settled())
+}
+
+// held tells whether the part cannot go on now: by itself, or because one that depended on it cannot (G7).
+func (w *world) held(p part, t, u *saga.Step) bool {
+	if open(t) || u != nil && !u.State.Settled() && (u.State == saga.Parked || u.Outage) {
+		return true
+	}
+	found := false
+	w.eachPart(func(q part, qt, qu *saga.Step) {
+		if !found && (open(qt) || pending(qt, qu)) && w.dependsOn(q, p) {
+			found = w.held(q, qt, qu)
+		}
+	})
+	return found
+}
+
+// claimAllowed tells what forbids the claim, if anything does, and for an undo which parts of the scope it may pass by.
+func (w *world) claimAllowed(e, d, dir int) (why string, excuse uint16) {
+	me := part{e, d}
+	s, t := w.saga(e), w.step(e, d, dir)
+	if dir == do {
+		if t.State == saga.Ready {
+			return w.doAllowed(s, me), 0
+		}
+		return "", 0
+	}
+	own := w.step(e, d, do)
+	w.eachPart(func(p part, pt, pu *saga.Step) {
+		if p == me {
+			return
+		}
+		if pt.State == saga.Calling {
+			why = "an undo is claimed while " + p.String() + " do is CALLING"
+		}
+		depends := w.dependsOn(p, me)
+		switch {
+		case !open(pt) && !pending(pt, pu):
+		case depends:
+			why = "G7: " + me.String() + " undo is claimed before " + p.String() + ", which depended on it"
+		case open(pt):
+			excuse |= p.bit()
+		case pt.Seq < own.Seq:
+		case w.held(p, pt, pu):
+			excuse |= p.bit()
+		default:
+			why = "G7: " + me.String() + " undo is claimed before " + p.String() + ", which was done later and can go on"
+		}
+	})
+	return why, excuse
+}
+
+// doAllowed is the order of the aggregate's events at one destination (G8).
+func (w *world) doAllowed(s *saga.Saga, me part) string {
+	for _, x := range w.agg.Sagas {
+		if x.Version >= s.Version {
+			break
+		}
+		e := eventIndex(x)
+		if x.State.Unwinding() {
+			return "G8: " + me.String() + " is claimed while an earlier event is unwound"
+		}
+		t, u := stepOf(x, me.d, do), stepOf(x, me.d, undo)
+		if t != nil && !t.State.Settled() && !t.Superseded || u != nil && !u.State.Settled() {
+			return "G8: " + me.String() + " is claimed while " + part{e, me.d}.String() + " is open"
+		}
+	}
+	return ""
+}
+
+// landDo is the API doing the work.
+func (w *world) landDo(e, d int) {
+	w.effect[e][d] = effected
+	w.did[e][d] = min(w.did[e][d]+1, 3)
+	if w.did[e][d] > 1 && !w.acted {
+		w.breaks("%s was done twice", part{e, d})
+	}
+	if w.undid[e][d] > 0 {
+		w.breaks("%s was done after its undo", part{e, d})
+	}
+	for x := e + 1; x < len(w.b.plans); x++ {
+		if w.did[x][d] > 0 {
+			w.breaks("G8: %s was done after %s", part{e, d}, part{x, d})
+		}
+	}
+}
+
+// landUndo is the API undoing the work.
+func (w *world) landUndo(e, d int) {
+	me := part{e, d}
+	if w.undid[e][d] > 0 {
+		if w.rules[d].Idempotency == saga.NotIdempotent {
+			w.undid[e][d] = 2
+			if !w.acted {
+				w.breaks("%s was undone twice", me)
+			}
+		}
+		return
+	}
+	w.undid[e][d] = 1
+	if w.effect[e][d] != effected {
+		w.breaks("%s was undone before it was done", me)
+	}
+	own := w.step(e, d, do)
+	w.eachPart(func(p part, t, u *saga.Step) {
+		stands := w.effect[p.e][p.d] == effected && w.undid[p.e][p.d] == 0 && w.revert(p.e, p.d) != saga.RevertNone
+		switch {
+		case p == me || !stands:
+		case w.dependsOn(p, me):
+			w.breaks("G7: %s was undone while %s stood, which depended on it", me, p)
+		case t.Seq > own.Seq && w.excuse[e][d]&p.bit() == 0 && !w.held(p, t, u):
+			w.breaks("G7: %s was undone before %s, which was done later and could go on", me, p)
+		}
+	})
+}
+
+// broken checks what must hold in every state.
+func (w *world) broken() string {
+	if w.bad != "" {
+		return w.bad
+	}
+	unwoundCreate := false
+	for _, s := range w.agg.Sagas {
+		e := eventIndex(s)
+		stands := s.State == saga.Running || s.State == saga.Completed
+		switch {
+		case w.cancelled && s.Version < w.b.cancel && stands:
+			w.breaks("e%d is cancelled and %s", e+1, s.State)
+		case unwoundCreate && stands:
+			w.breaks("e%d is %s, its create was unwound", e+1, s.State)
+		case s.State.Open() && !w.alive(s, 0):
+			w.breaks("G9: e%d is stuck", e+1)
+		}
+		if s.Role == saga.Create && s.CancelVersion == 0 && (s.State.Unwinding() || s.State == saga.Compensated) {
+			unwoundCreate = true
+		}
+		w.checkSteps(s, e)
+	}
+	return w.bad
+}
+
+func (w *world) checkSteps(s *saga.Saga, e int) {
+	look := false
+	for _, t := range s.Steps {
+		look = look || t.State == saga.Parked || t.State == saga.Expected && w.overdue
+	}
+	if look != (s.Attention != "") {
+		w.breaks("G9: e%d has attention %q", e+1, s.Attention)
+	}
+	for _, d := range w.b.plans[e] {
+		t := stepOf(s, d, do)
+		if t == nil {
+			continue
+		}
+		standing := w.effect[e][d] == effected && w.undid[e][d] == 0
+		switch {
+		case s.State == saga.Completed && !t.Late && !standing && t.State == saga.Succeeded:
+			w.breaks("G9: e%d is COMPLETED without its effect at %s", e+1, destName(d))
+		case s.State == saga.Completed && !t.Late && t.State != saga.Succeeded && t.State != saga.Skipped &&
+			!(t.State == saga.Refused && t.Rules.OnRefused == saga.RefusalIgnored):
+			w.breaks("G9: e%d is COMPLETED, %s is %s", e+1, destName(d), t.State)
+		case s.State == saga.Compensated && standing && w.revert(e, d) != saga.RevertNone:
+			w.breaks("G9: e%d is COMPENSATED, its effect at %s remains", e+1, destName(d))
+		}
+	}
+}
+
+// alive tells whether an open saga has something due, calling or expected, or attention, or waits for another that has: a running
+// one for an earlier one, one that is unwound for any that is unwound with it (G9).
+func (w *world) alive(s *saga.Saga, seen uint8) bool {
+	if s.Attention != "" || s.State == saga.Failing {
+		return true
+	}
+	for _, t := range s.Steps {
+		switch {
+		case t.State == saga.Calling, t.State == saga.Ready, t.State == saga.Resolving, t.State == saga.Expected:
+			return true
+		}
+	}
+	seen |= 1 << eventIndex(s)
+	for _, x := range w.agg.Sagas {
+		if seen>>eventIndex(x)&1 != 0 {
+			continue
+		}
+		if s.State == saga.Running && x.Version < s.Version && w.blocks(x, s) || s.State == saga.Compensating && x.State.Unwinding() {
+			if w.alive(x, seen) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// blocks tells whether the earlier saga x holds a step of s back.
+func (w *world) blocks(x, s *saga.Saga) bool {
+	if x.State.Unwinding() {
+		return true
+	}
+	for _, t := range s.Steps {
+		d := destIndex(t.Dest)
+		if q := stepOf(x, d, do); t.State == saga.Waiting && q != nil && !q.State.Settled() && !q.Superseded {
+			return true
+		}
+	}
+	return false
+}
+
+// stuck checks what must hold once nothing can happen any more but what people may do.
+func (w *world) stuck() string {
+	for _, s := range w.agg.Sagas {
+		if s.State.Open() && !w.excused(s, 0) {
+			w.breaks("G9: nothing is left to happen, and e%d is %s without attention", eventIndex(s)+1, s.State)
+		}
+		if s.State == saga.Compensating {
+			w.checkHeld(s)
+		}
+	}
+	return w.bad
+}
+
+// excused tells whether the saga has attention, or waits for one that has.
+func (w *world) excused(s *saga.Saga, seen uint8) bool {
+	if s.Attention != "" {
+		return true
+	}
+	seen |= 1 << eventIndex(s)
+	for _, x := range w.agg.Sagas {
+		if seen>>eventIndex(x)&1 == 0 && (s.State == saga.Running && x.Version < s.Version && w.blocks(x, s) ||
+			s.State == saga.Compensating && x.State.Unwinding()) && w.excused(x, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkHeld: an undo that waits for good waits for something that depended on it, not for something that is merely stuck (G7).
+func (w *world) checkHeld(s *saga.Saga) {
+	e := eventIndex(s)
+	for _, u := range s.Steps {
+		d := destIndex(u.Dest)
+		if u.Dir == saga.Undo && u.State == saga.Waiting && !w.held(part{e, d}, stepOf(s, d, do), u) {
+			w.breaks("G7: %s undo is held back by what did not depend on it", part{e, d})
+		}
+	}
+}
+
+// repeats makes everything happen again that may be repeated, which must change nothing (G11).
+func (w *world) repeats() {
+	for e := range w.b.plans {
+		for d := range w.b.rules {
+			if w.read[e][d] {
+				w.ingest(e, d)
+			}
+		}
+		if s := w.saga(e); s != nil && s.State != saga.Failing {
+			w.agg.Begin(w.env(), eventID(e))
+		}
+	}
+	if w.cancelled {
+		w.agg.Cancel(w.env(), w.b.cancel, "cancelled")
+	}
+	w.agg.Touch(w.env())
+	if n := len(w.agg.Emissions()); n > 0 {
+		w.breaks("G11: a repeat published %d events", n)
+	}
+}

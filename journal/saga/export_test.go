@@ -1,0 +1,31 @@
+package saga
+
+// Mutation names a rule that tests leave out, to prove that the model notices.
+type Mutation = mutation
+
+// The rules that can be left out.
+const (
+	SkipNothing   = skipNothing
+	SkipFence     = skipFence
+	SkipMaybe     = skipMaybe
+	SkipAdvance   = skipAdvance
+	SkipRecheck   = skipRecheck
+	SkipTombstone = skipTombstone
+	SkipScope     = skipScope
+	SkipExpected  = skipExpected
+)
+
+// Mutations are all of them, with their names.
+var Mutations = map[string]Mutation{
+	"skipFence": skipFence, "skipMaybe": skipMaybe, "skipAdvance": skipAdvance, "skipRecheck": skipRecheck,
+	"skipTombstone": skipTombstone, "skipScope": skipScope, "skipExpected": skipExpected,
+}
+
+// Skip leaves a rule out of the aggregate's transitions.
+func (a *Aggregate) Skip(m Mutation) { a.skip = m }
+
+// Emissions shows what is collected, without taking it.
+func (a *Aggregate) Emissions() []Emission { return a.emissions }
+
+// ForgetEmissions drops what is collected and keeps its memory.
+func (a *Aggregate) ForgetEmissions() { a.emissions = a.emissions[:0] }

@@ -1,0 +1,449 @@
+package saga_test
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ebbline/ebb/journal/saga"
+)
+
+// kind is what happens in a move.
+type kind uint8
+
+const (
+	moveRead kind = iota + 1
+	moveCancel
+	moveBegin         // the compensator takes a FAILING saga: by its message, or by its sweeper
+	moveBeginCopy     // by a message that is delivered once more later
+	moveLoseMessage   // the message is lost or late: only the sweeper is left
+	moveClaim         //
+	movePark          // the request cannot be rendered
+	moveSkip          // nothing to send
+	moveYes           // the API processes the request of a call
+	moveNo            //
+	moveRecord        // the worker records the reply
+	moveLoseReply     // the worker records that it got none
+	moveCrash         // the worker dies with the reply
+	moveTimeout       // the worker gives up, the request is still under way
+	moveCrashSent     // the worker dies, the request is under way
+	moveCrashUnsent   // the worker dies before it sends
+	moveReleaseUnsent // shutdown
+	moveReleaseSent   //
+	moveThrottle      // the API does not process the request and says so
+	moveNotSent       // no connection
+	moveMisconfigured //
+	moveExpire        // the lease runs out: of a worker that is gone, or frozen
+	moveLandYes       // a delayed request is processed
+	moveLandNo        //
+	moveDrop          // a delayed request is lost
+	moveRetry         // an operator retries a parked step
+	moveOverdue       // the deadline of EXPECTED steps passes
+	moveWait          // time passes
+)
+
+var moveNames = [...]string{
+	"", "reads", "cancel", "compensator takes", "compensator takes, message to come again:", "message lost:", "claim", "cannot render",
+	"nothing to send", "API says yes", "API says no", "record", "reply lost", "crash with the reply", "timeout, request under way",
+	"crash, request under way", "crash before send", "shutdown before send", "shutdown after send", "API says later", "no connection",
+	"misconfigured", "lease out", "delayed request lands, yes", "delayed request lands, no", "delayed request lost",
+	"operator retries", "deadline passes", "time passes",
+}
+
+// move is one thing that happens, to a step's slot where it concerns one. A flag tells that the destination is healthy.
+type move struct {
+	kind         kind
+	e, d, dir, i uint8
+	healthy      bool
+}
+
+func (m move) String() string {
+	what := moveNames[m.kind]
+	if m.healthy {
+		what += " (others pass)"
+	}
+	switch m.kind {
+	case moveCancel, moveOverdue, moveWait:
+		return what
+	case moveRead:
+		return fmt.Sprintf("%s reads e%d", destName(int(m.d)), m.e+1)
+	case moveBegin, moveBeginCopy, moveLoseMessage:
+		return fmt.Sprintf("%s e%d", what, m.e+1)
+	}
+	return fmt.Sprintf("%s: e%d %s %s", what, m.e+1, destName(int(m.d)), directions[m.dir])
+}
+
+func (m move) pack() uint32 {
+	n := uint32(m.kind) | uint32(m.e)<<8 | uint32(m.d)<<12 | uint32(m.dir)<<16 | uint32(m.i)<<17
+	if m.healthy {
+		n |= 1 << 18
+	}
+	return n
+}
+
+func unpack(n uint32) move {
+	return move{kind: kind(n), e: uint8(n >> 8 & 15), d: uint8(n >> 12 & 15), dir: uint8(n >> 16 & 1), i: uint8(n >> 17 & 1), healthy: n>>18 != 0}
+}
+
+// optional tells that the world may rest without the move: people need not act.
+func (m move) optional() bool { return m.kind == moveCancel || m.kind == moveRetry }
+
+// moves lists what can happen now.
+func (w *world) moves(out []move) []move {
+	b := w.b
+	waitingFor := false
+	for e := range b.plans {
+		for d := range b.rules {
+			if !b.planned(e, d) || w.read[e][d] || b.never[d] {
+				continue
+			}
+			if !b.grown && !w.inOrder(e, d) {
+				continue
+			}
+			out = append(out, move{kind: moveRead, e: uint8(e), d: uint8(d)})
+		}
+		s := w.saga(e)
+		if s == nil {
+			continue
+		}
+		out = w.compensatorMoves(out, s, e)
+		for _, d := range b.plans[e] {
+			for dir := range directions {
+				if t := stepOf(s, d, dir); t != nil {
+					waitingFor = waitingFor || t.State == saga.Expected && b.never[d]
+					out = w.stepMoves(out, t, move{e: uint8(e), d: uint8(d), dir: uint8(dir)})
+				}
+			}
+		}
+	}
+	if b.cancel != 0 && !w.cancelled {
+		out = append(out, move{kind: moveCancel})
+	}
+	if waitingFor && !w.overdue {
+		out = append(out, move{kind: moveOverdue})
+	}
+	if int(w.waits) < b.waits {
+		out = append(out, move{kind: moveWait})
+	}
+	return out
+}
+
+// inOrder tells whether the group has read every earlier event of its plan: they are in one partition.
+func (w *world) inOrder(e, d int) bool {
+	for x := range e {
+		if w.b.planned(x, d) && !w.read[x][d] {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *world) compensatorMoves(out []move, s *saga.Saga, e int) []move {
+	m := func(k kind) move { return move{kind: k, e: uint8(e)} }
+	if !w.b.messages {
+		if s.State == saga.Failing {
+			out = append(out, m(moveBegin))
+		}
+		return out
+	}
+	switch w.msg[e] {
+	case messageSent:
+		out = append(out, m(moveBegin))
+		if int(w.faults) < w.b.faults {
+			out = append(out, m(moveBeginCopy), m(moveLoseMessage))
+		}
+	case messageCopy:
+		out = append(out, m(moveBegin))
+	case messageLost:
+		if s.State == saga.Failing {
+			out = append(out, m(moveBegin))
+		}
+	}
+	return out
+}
+
+func (w *world) stepMoves(out []move, t *saga.Step, m move) []move {
+	fault := int(w.faults) < w.b.faults
+	add := func(k kind, healthy bool) {
+		m.kind, m.healthy = k, healthy
+		out = append(out, m)
+	}
+	c := &w.calls[m.e][m.d][m.dir]
+	if (t.State == saga.Ready || t.State == saga.Resolving) && t.Due <= w.now && (c[0] == callNone || c[1] == callNone) {
+		add(moveClaim, false)
+	}
+	if t.State == saga.Calling {
+		held := c[0].current() || c[1].current()
+		if !held || fault {
+			add(moveExpire, false)
+		}
+	}
+	if t.State == saga.Parked && int(w.retries) < w.b.retries {
+		add(moveRetry, false)
+	}
+	for i := range c {
+		m.i = uint8(i)
+		if i == 1 && c[0] == c[1] {
+			break // the same again
+		}
+		switch c[i].phase() {
+		case callOut:
+			yes, no := w.answers(m)
+			if yes {
+				add(moveYes, false)
+			}
+			if no {
+				add(moveNo, false)
+			}
+			out = w.unluckyMoves(out, m, c[i].current())
+		case callYes, callNo:
+			add(moveRecord, false)
+			if fault {
+				add(moveLoseReply, false)
+				add(moveCrash, false)
+			}
+		}
+	}
+	if w.net[m.e][m.d][m.dir] > 0 {
+		m.i = 0
+		yes, no := w.answers(m)
+		if yes {
+			add(moveLandYes, false)
+		}
+		if no {
+			add(moveLandNo, false)
+		}
+		add(moveDrop, false)
+	}
+	return out
+}
+
+// unluckyMoves are the other ends of a call that is out.
+func (w *world) unluckyMoves(out []move, m move, current bool) []move {
+	add := func(k kind) {
+		m.kind = k
+		out = append(out, m)
+	}
+	if int(w.faults) < w.b.faults {
+		add(moveTimeout)
+		add(moveCrashSent)
+		add(moveCrashUnsent)
+		add(moveReleaseUnsent)
+		add(moveReleaseSent)
+	}
+	if int(w.parks) < w.b.parks && current {
+		add(movePark)
+	}
+	both := func(k kind) {
+		m.healthy = false
+		add(k)
+		m.healthy = true
+		add(k)
+		m.healthy = false
+	}
+	if int(w.throttles) < w.b.throttles {
+		both(moveThrottle)
+	}
+	if int(w.outages) < w.b.outages {
+		add(moveNotSent)
+		both(moveMisconfigured)
+	}
+	return out
+}
+
+// answers tells what the API can say to a request of the step.
+func (w *world) answers(m move) (yes, no bool) {
+	if m.dir == undo {
+		return true, false
+	}
+	no = w.b.answers == yesOrNo
+	switch w.effect[m.e][m.d] {
+	case effected:
+		if w.rules[m.d].Idempotency != saga.NotIdempotent {
+			return true, false
+		}
+	case denied:
+		if w.rules[m.d].Idempotency == saga.Idempotent {
+			return false, true
+		}
+	}
+	return true, no
+}
+
+// apply makes the move happen and checks what must hold of it.
+func (w *world) apply(m move) {
+	w.before()
+	w.act(m)
+	w.afterMove()
+}
+
+func (w *world) act(m move) {
+	e, d := int(m.e), int(m.d)
+	switch m.kind {
+	case moveRead:
+		w.read[e][d] = true
+		w.ingest(e, d)
+	case moveCancel:
+		w.cancelled = true
+		w.agg.Cancel(w.env(), w.b.cancel, "cancelled")
+	case moveBegin:
+		w.msg[e] = noMessage
+		w.agg.Begin(w.env(), eventID(e))
+	case moveBeginCopy:
+		w.faults++
+		w.msg[e] = messageCopy
+		w.agg.Begin(w.env(), eventID(e))
+	case moveLoseMessage:
+		w.faults++
+		w.msg[e] = messageLost
+	case moveOverdue:
+		w.overdue, w.now = true, overdue
+		w.agg.Touch(w.env())
+	case moveWait:
+		w.waits++
+		w.now += saga.Instant(60_000_000)
+		w.agg.Touch(w.env())
+	case moveRetry:
+		w.retries++
+		if err := w.agg.Retry(w.env(), eventID(e), destNames[d], directions[m.dir]); err == nil {
+			w.acted = true
+		}
+	case moveClaim:
+		w.claim(e, d, int(m.dir))
+	case moveExpire:
+		c := &w.calls[e][d][m.dir]
+		if c[0].current() || c[1].current() {
+			w.faults++
+		}
+		w.must(w.agg.Expire(w.env(), eventID(e), destNames[d], directions[m.dir]), nil)
+	case moveLandYes, moveLandNo:
+		w.net[e][d][m.dir]--
+		w.land(e, d, int(m.dir), m.kind == moveLandYes)
+	case moveDrop:
+		w.net[e][d][m.dir]--
+	default:
+		w.endCall(m)
+	}
+}
+
+func (w *world) ingest(e, d int) {
+	ev := saga.Event{ID: eventID(e), Type: "Event", Role: w.b.roles[e], Version: version(e)}
+	w.agg.Ingest(w.env(), ev, w.plan[e][d], destNames[d], deadline)
+}
+
+func (w *world) claim(e, d, dir int) {
+	// What is checked is the situation before the claim.
+	why, excuse := w.claimAllowed(e, d, dir)
+	_, err := w.agg.Claim(w.env(), eventID(e), destNames[d], directions[dir], "w", w.now)
+	if err != nil {
+		w.must(err, saga.ErrNotClaimable)
+		return
+	}
+	if why != "" {
+		w.breaks("%s", why)
+	}
+	w.excuse[e][d] |= excuse
+	c := &w.calls[e][d][dir]
+	free := 0
+	for i := range c {
+		if c[i] != callNone {
+			c[i] |= callStale
+			free = 1 - i
+		}
+	}
+	c[free] = callOut
+}
+
+// endCall ends or continues the call in the move's slot.
+func (w *world) endCall(m move) {
+	e, d, dir := int(m.e), int(m.d), int(m.dir)
+	slot := &w.calls[e][d][dir][m.i]
+	was := *slot
+	*slot = callNone
+	switch m.kind {
+	case moveYes, moveNo:
+		*slot = callYes | was&callStale
+		if m.kind == moveNo {
+			*slot = callNo | was&callStale
+		}
+		w.land(e, d, dir, m.kind == moveYes)
+	case moveRecord:
+		r := saga.Result{Class: saga.ClassRefused, Reason: "no", Healthy: m.healthy}
+		if was.phase() == callYes {
+			r = saga.Result{Class: saga.ClassSucceeded}
+			if dir == do {
+				r.Revert = w.revert(e, d)
+			}
+		}
+		w.record(e, d, dir, was, r)
+	case moveCrash, moveCrashUnsent:
+		w.faults++
+	case moveCrashSent:
+		w.faults++
+		w.net[e][d][dir]++
+	case moveTimeout, moveLoseReply:
+		w.faults++
+		if m.kind == moveTimeout {
+			w.net[e][d][dir]++
+		}
+		w.record(e, d, dir, was, saga.Result{Class: saga.ClassUnknown, Reason: "no reply", Healthy: m.healthy})
+	case moveReleaseSent, moveReleaseUnsent:
+		w.faults++
+		sent := m.kind == moveReleaseSent
+		if sent {
+			w.net[e][d][dir]++
+		}
+		w.must(w.agg.Release(w.env(), eventID(e), destNames[d], directions[dir], w.epoch(e, d, dir, was), sent), saga.ErrFenced)
+	case movePark:
+		w.parks++
+		w.record(e, d, dir, was, saga.Result{Class: saga.ClassParked, Reason: "does not render"})
+	case moveSkip:
+		w.record(e, d, dir, was, saga.Result{Class: saga.ClassSkipped, Reason: "condition is false"})
+	case moveThrottle:
+		w.throttles++
+		w.record(e, d, dir, was, saga.Result{Class: saga.ClassRetry, Reason: "429", Healthy: m.healthy})
+	case moveNotSent:
+		w.outages++
+		w.record(e, d, dir, was, saga.Result{Class: saga.ClassNotSent, Reason: "refused connection"})
+	case moveMisconfigured:
+		w.outages++
+		w.record(e, d, dir, was, saga.Result{Class: saga.ClassMisconfigured, Reason: "401", Healthy: m.healthy})
+	default:
+		panic("unknown move " + m.String())
+	}
+}
+
+// epoch is the number under which the call was claimed: the step's, or an older one.
+func (w *world) epoch(e, d, dir int, c call) int64 {
+	n := w.step(e, d, dir).Epoch
+	if !c.current() {
+		n--
+	}
+	return n
+}
+
+func (w *world) record(e, d, dir int, c call, r saga.Result) {
+	w.must(w.agg.Record(w.env(), eventID(e), destNames[d], directions[dir], w.epoch(e, d, dir, c), r), saga.ErrFenced)
+}
+
+// must checks that a transition returned no error but the one that may come.
+func (w *world) must(err, but error) {
+	if err != nil && !errors.Is(err, but) {
+		w.breaks("a transition failed: %v", err)
+	}
+}
+
+// land lets the API process a request.
+func (w *world) land(e, d, dir int, yes bool) {
+	switch {
+	case dir == undo:
+		w.landUndo(e, d)
+	case !yes:
+		if w.effect[e][d] == unseen {
+			w.effect[e][d] = denied
+		}
+	case w.effect[e][d] == effected && w.rules[d].Idempotency != saga.NotIdempotent:
+		// the answer is remembered
+	default:
+		w.landDo(e, d)
+	}
+}
