@@ -30,11 +30,34 @@ func check(t *testing.T, b bounds) {
 }
 
 
+
 func TestTry(t *testing.T) {
-	b := orders()
-	b.cancel = 99
-	check(t, b)
-	b.faults = 2
-	b.messages = true
-	check(t, b)
+	b := bounds{
+		plans:  [][]int{{0, 2}, {1}},
+		roles:  []saga.Role{saga.Create, saga.Change},
+		rules:  []saga.Rules{after(), after("A"), after()},
+		cancel: 99,
+	}
+	out := explore(&b, stateLimit)
+	t.Log("D1", out)
+	b = bounds{
+		plans:  [][]int{{0}, {0, 1}, {2}},
+		roles:  []saga.Role{saga.Create, saga.Change, saga.Change},
+		rules:  []saga.Rules{after(), after("A"), after("B")},
+		cancel: 99,
+		parks: 1,
+		answers: onlyYes,
+	}
+	out = explore(&b, stateLimit)
+	t.Log("D2", out)
+	b = bounds{
+		plans:  [][]int{{0, 3}, {0, 1}, {2}},
+		roles:  []saga.Role{saga.Create, saga.Change, saga.Change},
+		rules:  []saga.Rules{after(), after("A"), after("B"), after()},
+		cancel: 99,
+		parks: 1,
+		answers: onlyYes,
+	}
+	out = explore(&b, stateLimit)
+	t.Log("D3", out)
 }

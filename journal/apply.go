@@ -1,0 +1,199 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ebbline/ebb/journal/saga"
+)
+
+// Destination is what `ebb config apply` registers of a destination file.
+type Destination struct {
+	Name       string
+	Hash       string
+	Source     []byte
+	EventTypes []string
+	Rules      saga.Rules
+}
+
+// From says where a destination's first version begins; later versions begin at the log's end.
+type From uint8
+
+// Where a new destination begins.
+const (
+	FromNow      From = iota // only events that are written from now on
+	FromEarliest             // every event that the topic still holds
+)
+
+// Change is what Apply did to one destination.
+type Change struct {
+	Name    string
+	Action  ChangeAction
+	Version int
+}
+
+// ChangeAction names a change.
+type ChangeAction string
+
+// The actions of Apply.
+const (
+	Added     ChangeAction = "added"
+	Changed   ChangeAction = "changed"
+	Removed   ChangeAction = "removed"
+	Unchanged ChangeAction = "unchanged"
+)
+
+// ErrEmptyPlan is returned by Apply where no destination would take the creating events of an aggregate: their orders would stay
+// PENDING for ever.
+var ErrEmptyPlan = errors.New("no destination subscribes to a create event")
+
+// EndOffsets tells the end of every partition that destinations read.
+type EndOffsets func(ctx context.Context) (map[TopicPartition]int64, error)
+
+// configLock is held shared by every ingest and exclusively by Apply: a version's start offsets are read from Kafka while no
+// record can be taken in, so that the plan of a record is a function of its position.
+const configLock = 0x6562622d636f6e66 // "ebb-conf"
+
+// Apply registers the destinations as the whole set: new and changed ones get a version, missing ones are ended, in one
+// transaction. Applying the same set again changes nothing. With dry, nothing is written.
+func (s *Store) Apply(ctx context.Context, set []Destination, ends EndOffsets, from From, dry bool) ([]Change, error) {
+	if err := s.checkPlans(set); err != nil {
+		return nil, err
+	}
+	var changes []Change
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(configLock)); err != nil {
+			return err
+		}
+		latest, err := latestVersions(ctx, tx)
+		if err != nil {
+			return err
+		}
+		changes = compare(set, latest)
+		if dry || !slices.ContainsFunc(changes, func(c Change) bool { return c.Action != Unchanged }) {
+			return nil
+		}
+		offsets, err := ends(ctx)
+		if err != nil {
+			return fmt.Errorf("read the end of the topics: %w", err)
+		}
+		return register(ctx, tx, set, changes, latest, offsets, from)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("apply destinations: %w", err)
+	}
+	return changes, s.refresh(ctx)
+}
+
+// checkPlans refuses a set that leaves a create event without any destination.
+func (s *Store) checkPlans(set []Destination) error {
+	var missing []string
+	for eventType, role := range s.cfg.Roles {
+		taken := slices.ContainsFunc(set, func(d Destination) bool { return slices.Contains(d.EventTypes, eventType) })
+		if role == saga.Create && !taken {
+			missing = append(missing, eventType)
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return fmt.Errorf("%w: %s; add it to the `on:` of a destination file", ErrEmptyPlan, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+func latestVersions(ctx context.Context, tx pgx.Tx) (map[string]*Version, error) {
+	rows, err := tx.Query(ctx, `SELECT DISTINCT ON (name) name, version, hash, removed, spec, event_types, rules
+FROM ebb.destinations ORDER BY name, version DESC`)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*Version{}
+	_, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Version, error) {
+		v := &Version{Rules: &saga.Rules{}}
+		var rules []byte
+		if err := row.Scan(&v.Name, &v.Version, &v.Hash, &v.Removed, &v.Source, &v.EventTypes, &rules); err != nil {
+			return nil, err
+		}
+		out[v.Name] = v
+		return v, json.Unmarshal(rules, v.Rules)
+	})
+	return out, err
+}
+
+// compare tells what applying the set changes, by name.
+func compare(set []Destination, latest map[string]*Version) []Change {
+	var changes []Change
+	wanted := map[string]bool{}
+	for _, d := range set {
+		wanted[d.Name] = true
+		v := latest[d.Name]
+		switch {
+		case v == nil:
+			changes = append(changes, Change{d.Name, Added, 1})
+		case v.Removed:
+			changes = append(changes, Change{d.Name, Added, v.Version + 1})
+		case v.Hash != d.Hash || !sameRules(v.Rules, &d.Rules):
+			changes = append(changes, Change{d.Name, Changed, v.Version + 1})
+		default:
+			changes = append(changes, Change{d.Name, Unchanged, v.Version})
+		}
+	}
+	for name, v := range latest {
+		if !wanted[name] && !v.Removed {
+			changes = append(changes, Change{name, Removed, v.Version + 1})
+		}
+	}
+	slices.SortFunc(changes, func(x, y Change) int { return strings.Compare(x.Name, y.Name) })
+	return changes
+}
+
+// sameRules compares rules as they are stored: a release may derive other rules from the same file.
+func sameRules(x, y *saga.Rules) bool {
+	a, errA := json.Marshal(x)
+	b, errB := json.Marshal(y)
+	return errA == nil && errB == nil && bytes.Equal(a, b)
+}
+
+func register(ctx context.Context, tx pgx.Tx, set []Destination, changes []Change, latest map[string]*Version,
+	offsets map[TopicPartition]int64, from From,
+) error {
+	for _, c := range changes {
+		if c.Action == Unchanged {
+			continue
+		}
+		d := Destination{Name: c.Name}
+		if i := slices.IndexFunc(set, func(d Destination) bool { return d.Name == c.Name }); i >= 0 {
+			d = set[i]
+		} else {
+			old := latest[c.Name]
+			d = Destination{Name: c.Name, Hash: old.Hash, Source: old.Source, EventTypes: old.EventTypes, Rules: *old.Rules}
+		}
+		rules, err := json.Marshal(d.Rules)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO ebb.destinations (name, version, hash, spec, event_types, rules, removed)
+VALUES ($1, $2, $3, $4, $5, $6, $7)`, d.Name, c.Version, d.Hash, d.Source, d.EventTypes, rules, c.Action == Removed)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.Name, err)
+		}
+		if c.Version == 1 && from == FromEarliest {
+			continue
+		}
+		for p, end := range offsets {
+			_, err := tx.Exec(ctx, `INSERT INTO ebb.destination_offsets (name, version, topic, partition, start_offset)
+VALUES ($1, $2, $3, $4, $5)`, d.Name, c.Version, p.Topic, p.Partition, end)
+			if err != nil {
+				return fmt.Errorf("%s: start offsets: %w", c.Name, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package journal
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/ebbline/ebb/journal/saga"
+)
+
+// Record is a Kafka record as a reader takes it in. Exactly one of Event, DeadLetter and Skip is set.
+type Record struct {
+	Position
+	// Event is what the record says.
+	Event *Event
+	// DeadLetter keeps a record that cannot be taken in.
+	DeadLetter *DeadLetter
+	// Skip passes over a record: a null value, or an event that is not for this reader.
+	Skip bool
+}
+
+// Event is a decoded event.
+type Event struct {
+	ID        saga.ID
+	Type      string
+	Aggregate Key
+	Version   int64
+	// SchemaID and Payload are as on the wire; Body is the event as JSON with exact numbers.
+	SchemaID    int
+	Payload     []byte
+	Body        []byte
+	TraceParent string
+}
+
+// DeadLetter is a record that could not be taken in, byte for byte.
+type DeadLetter struct {
+	Reason  string // short, the same for all records of one fault
+	Detail  string
+	Key     []byte
+	Headers []Header
+	Value   []byte
+}
+
+// Header is a record header.
+type Header struct {
+	Name  string
+	Value []byte
+}
+
+// Reader names who reads: a consumer group's offsets in the journal.
+type Reader struct {
+	// Name of the group, for example "ebb.billing".
+	Name string
+	// Destination whose steps the reader moves; empty for readers without steps.
+	Destination string
+	// TopicIDs of the topics read: a topic that was made again is another topic.
+	TopicIDs map[string][16]byte
+}
+
+// Ingested counts what an Ingest took in.
+type Ingested struct {
+	Events      int // steps of the destination moved on or were known already
+	Skipped     int // nulls, and events whose plan does not have the destination
+	DeadLetters int
+}
+
+// errStale says that destinations were applied while records were on their way in: the plans were made without them.
+var errStale = errors.New("destinations have changed")
+
+// Ingest takes in the records of a poll in one transaction, in offset order, with the offset behind them (G2). Repeating it
+// changes nothing (G11).
+func (s *Store) Ingest(ctx context.Context, r Reader, records []Record) (Ingested, error) {
+	for {
+		got, err := s.ingest(ctx, r, records)
+		if !errors.Is(err, errStale) {
+			return got, err
+		}
+		if err := s.refresh(ctx); err != nil {
+			return Ingested{}, err
+		}
+	}
+}
+
+func (s *Store) ingest(ctx context.Context, r Reader, records []Record) (Ingested, error) {
+	var got Ingested
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return got, fmt.Errorf("ingest: %w", err)
+	}
+	defer conn.Release()
+	plans := make([][]saga.Planned, len(records))
+	revision := s.catalog.at()
+	var keys []Key
+	for i, rec := range records {
+		if rec.Event == nil {
+			continue
+		}
+		if plans[i] = s.catalog.plan(rec.Event.Type, rec.Position); planned(plans[i], r.Destination) {
+			keys = append(keys, rec.Event.Aggregate)
+		}
+	}
+	u, err := s.begin(ctx, conn, keys, func(b *pgx.Batch) {
+		b.Queue("SELECT pg_advisory_xact_lock_shared($1)", int64(configLock))
+	})
+	if err != nil {
+		return got, fmt.Errorf("ingest: %w", err)
+	}
+	if u.revision != revision {
+		u.rollback(ctx)
+		return got, errStale
+	}
+	for i, rec := range records {
+		switch {
+		case rec.DeadLetter != nil:
+			got.DeadLetters++
+			u.rows.letter(r, rec)
+		case rec.Event != nil && planned(plans[i], r.Destination):
+			got.Events++
+			if err := u.take(r, rec, plans[i]); err != nil {
+				u.rollback(ctx)
+				return got, fmt.Errorf("ingest: %w", err)
+			}
+		default:
+			got.Skipped++
+		}
+	}
+	u.rows.advance(r, records)
+	return got, u.commit(ctx, "ingest")
+}
+
+func planned(plan []saga.Planned, dest string) bool {
+	for _, p := range plan {
+		if p.Dest == dest {
+			return true
+		}
+	}
+	return false
+}
+
+// take applies one event to its aggregate.
+func (u *unit) take(r Reader, rec Record, plan []saga.Planned) error {
+	e := rec.Event
+	l := u.aggs[e.Aggregate]
+	if l.err != nil {
+		return l.err
+	}
+	agg := l.agg
+	if agg.Find(e.ID) == nil {
+		u.rows.event(e)
+		if u.rows.positions == nil {
+			u.rows.positions = map[saga.ID]Position{}
+		}
+		u.rows.positions[e.ID] = rec.Position
+	}
+	role := u.store.RoleOf(e.Type)
+	agg.Ingest(u.env, saga.Event{ID: e.ID, Type: e.Type, Role: role, Version: e.Version}, plan, r.Destination, u.env.Now.Add(u.store.cfg.ReadWithin))
+	return nil
+}
+
+func (r *rows) event(e *Event) {
+	r.events.add(id(e.ID), text(e.Type), val(e.Aggregate.Type), val(e.Aggregate.ID), val(e.Version), val(int32(e.SchemaID)), val(e.Payload),
+		val(e.Body), text(e.TraceParent))
+}
+
+func (r *rows) letter(reader Reader, rec Record) {
+	d := rec.DeadLetter
+	r.letters.add(val(reader.Name), val(rec.Topic), val(rec.Partition), val(rec.Offset), text(d.Reason), text(d.Detail), val(d.Key),
+		val(encodeHeaders(d.Headers)), val(d.Value))
+}
+
+// encodeHeaders keeps order, repeats and any bytes.
+func encodeHeaders(headers []Header) []byte {
+	list := make([][2]*string, len(headers))
+	for i, h := range headers {
+		name := base64.StdEncoding.EncodeToString([]byte(h.Name))
+		list[i][0] = &name
+		if h.Value != nil {
+			value := base64.StdEncoding.EncodeToString(h.Value)
+			list[i][1] = &value
+		}
+	}
+	out, err := json.Marshal(list)
+	if err != nil {
+		panic("journal: base64 text does not marshal: " + err.Error())
+	}
+	return out
+}
+
+// advance notes the offset behind the last record of each partition.
+func (r *rows) advance(reader Reader, records []Record) {
+	last := map[TopicPartition]int64{}
+	var order []TopicPartition
+	for _, rec := range records {
+		p := TopicPartition{rec.Topic, rec.Partition}
+		if _, seen := last[p]; !seen {
+			order = append(order, p)
+		}
+		last[p] = max(last[p], rec.Offset+1)
+	}
+	for _, p := range order {
+		topicID := pgtype.UUID{Bytes: reader.TopicIDs[p.Topic], Valid: true}
+		r.offsets.add(val(reader.Name), val(p.Topic), val(topicID), val(p.Partition), val(last[p]))
+	}
+}

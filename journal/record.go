@@ -1,0 +1,159 @@
+package journal
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/ebbline/ebb/journal/saga"
+)
+
+// Recording is how one attempt ended.
+type Recording struct {
+	Claimed
+	Worker   string
+	SpecHash string
+	Result   saga.Result
+	Exchange Exchange
+	// Undo is the rendered undo request of a success (G6), nil for none; Result.Revert says which.
+	Undo []byte
+}
+
+// Exchange is the audit of one attempt.
+type Exchange struct {
+	Sent   bool
+	Status int
+	// Header is the reply's, without credentials, in the destination's own encoding.
+	Header []byte
+	Body   []byte
+	Err    string
+	// Started carries a monotonic reading; it is turned into the database's time when it is stored.
+	Started  time.Time
+	Duration time.Duration
+}
+
+// Record stores how attempts ended, in one transaction: end states, receipts, undo requests, what follows from them, and the
+// events that say so. The result has an error per member: nil, saga.ErrFenced for a result that came too late to count (its
+// exchange is kept), or why its aggregate could not be changed. The aggregates of the members must differ.
+func (s *Store) Record(ctx context.Context, members []Recording) ([]error, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	defer conn.Release()
+	keys := make([]Key, len(members))
+	for i := range members {
+		keys[i] = members[i].Aggregate
+	}
+	u, err := s.begin(ctx, conn, keys, nil)
+	if err != nil {
+		return nil, fmt.Errorf("record: %w", err)
+	}
+	errs := make([]error, len(members))
+	for i := range members {
+		errs[i] = u.record(&members[i])
+	}
+	if err := u.commit(ctx, "record"); err != nil {
+		return nil, err
+	}
+	return errs, nil
+}
+
+func (u *unit) record(m *Recording) error {
+	l := u.aggs[m.Aggregate]
+	if l.err != nil {
+		return l.err
+	}
+	u.evidence[stepKey{m.Saga, m.Dest, m.Dir}] = evidence{m.SpecHash, m.Exchange.Status, m.Content, m.Exchange.Body, m.Undo}
+	t := step(l.agg, m.Saga, m.Dest, m.Dir)
+	was := saga.StepState(0)
+	if t != nil {
+		was = t.State
+	}
+	err := l.agg.Record(u.env, m.Saga, m.Dest, m.Dir, m.Epoch, m.Result)
+	if t == nil {
+		return err
+	}
+	settled := was != saga.Succeeded && t.State == saga.Succeeded
+	u.rows.call(u.env, m, settled, err != nil)
+	if settled && m.Dir == saga.Do && m.Result.Revert == saga.RevertPinned {
+		u.rows.request(m.Saga, &saga.Step{Dest: m.Dest, Dir: saga.Undo, SpecVersion: t.SpecVersion}, m.Route, m.Undo)
+	}
+	return err
+}
+
+func step(a *saga.Aggregate, id saga.ID, dest string, dir saga.Direction) *saga.Step {
+	if s := a.Find(id); s != nil {
+		return s.Step(dest, dir)
+	}
+	return nil
+}
+
+func (r *rows) call(env saga.Env, m *Recording, settled, fenced bool) {
+	x := m.Exchange
+	started := env.Now
+	if !x.Started.IsZero() {
+		started = env.Now.Add(-time.Since(x.Started))
+	}
+	r.calls.add(id(m.Saga), val(m.Dest), val(m.Dir.String()), val(m.Epoch), val(int32(m.Attempt)), text(m.Worker), val(x.Sent),
+		val(settled), val(fenced), val(m.Result.Class.String()), val(int32(x.Status)), val(x.Header), val(x.Body), text(x.Err),
+		val(timestamp(started)), val(x.Duration.Microseconds()))
+}
+
+// Minimal is the recording without anything that a database could refuse: no bodies, no free text, no undo request. A success
+// has happened, so it must be known; its saga parks if it has to be unwound.
+func (m Recording) Minimal() Recording {
+	note := fmt.Sprintf("stored without its reply: status %d, %d bytes, sha256 %x", m.Exchange.Status, len(m.Exchange.Body), sha256.Sum256(m.Exchange.Body))
+	m.Exchange.Body, m.Exchange.Header, m.Exchange.Err = nil, nil, note
+	m.Result.Reason = ""
+	m.Undo = nil
+	if m.Result.Revert == saga.RevertPinned {
+		m.Result.Revert = saga.RevertBroken
+	}
+	return m
+}
+
+// Return is a claim that is given back on shutdown.
+type Return struct {
+	Claimed
+	Worker string
+	// Sent says that a byte may have left: then the attempt may have happened.
+	Sent bool
+}
+
+// Release gives claims back without charge (G10), in one transaction. The aggregates of the members must differ.
+func (s *Store) Release(ctx context.Context, members []Return) ([]error, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("release: %w", err)
+	}
+	defer conn.Release()
+	keys := make([]Key, len(members))
+	for i := range members {
+		keys[i] = members[i].Aggregate
+	}
+	u, err := s.begin(ctx, conn, keys, nil)
+	if err != nil {
+		return nil, fmt.Errorf("release: %w", err)
+	}
+	errs := make([]error, len(members))
+	for i := range members {
+		m := &members[i]
+		l := u.aggs[m.Aggregate]
+		if errs[i] = l.err; l.err != nil {
+			continue
+		}
+		errs[i] = l.agg.Release(u.env, m.Saga, m.Dest, m.Dir, m.Epoch, m.Sent)
+		if errs[i] == nil && m.Sent {
+			u.rows.call(u.env, &Recording{
+				Claimed: m.Claimed, Worker: m.Worker, Result: saga.Result{Class: saga.ClassUnknown},
+				Exchange: Exchange{Sent: true, Err: "interrupted by shutdown"},
+			}, false, false)
+		}
+	}
+	if err := u.commit(ctx, "release"); err != nil {
+		return nil, err
+	}
+	return errs, nil
+}

@@ -1,0 +1,102 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ebbline/ebb/journal/saga"
+)
+
+// Encoder makes the payload of an event that the journal publishes: one of the types of package schemas. It must not wait for
+// anything remote: it is called while aggregates are locked.
+type Encoder interface {
+	Encode(ctx context.Context, event any) ([]byte, error)
+}
+
+// Config of a Store.
+type Config struct {
+	// Pool of connections to the database that holds schema ebb. Required.
+	Pool *pgxpool.Pool
+	// Encoder of published events. Required.
+	Encoder Encoder
+	// Roles says what event types mean to their aggregates. Types that are missing are changes. Nil means DefaultRoles.
+	Roles map[string]saga.Role
+	// ReadWithin is how long a planned destination may take to read an event before its saga gets attention. Zero means 15 min.
+	ReadWithin time.Duration
+	// Logger for what an operator should know. Nil means none.
+	Logger *slog.Logger
+}
+
+// DefaultRoles are those of the order service's events.
+func DefaultRoles() map[string]saga.Role {
+	return map[string]saga.Role{
+		"OrderCreated":       saga.Create,
+		"OrderStatusUpdated": saga.Change,
+		"OrderCancelled":     saga.Cancelling,
+	}
+}
+
+func (c Config) withDefaults() Config {
+	if c.Roles == nil {
+		c.Roles = DefaultRoles()
+	}
+	if c.ReadWithin == 0 {
+		c.ReadWithin = 15 * time.Minute
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	var problems []error
+	if c.Pool == nil {
+		problems = append(problems, errors.New("journal: Config.Pool is nil"))
+	}
+	if c.Encoder == nil {
+		problems = append(problems, errors.New("journal: Config.Encoder is nil"))
+	}
+	if c.ReadWithin < 0 {
+		problems = append(problems, errors.New("journal: Config.ReadWithin is negative"))
+	}
+	return errors.Join(problems...)
+}
+
+// Store runs the step protocol on PostgreSQL. It is safe for concurrent use.
+type Store struct {
+	cfg     Config
+	pool    *pgxpool.Pool
+	log     *slog.Logger
+	catalog *catalog
+}
+
+// Open makes a store on a migrated database; it does not connect.
+func Open(cfg Config) (*Store, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	return &Store{cfg: cfg, pool: cfg.Pool, log: cfg.Logger, catalog: newCatalog()}, nil
+}
+
+// RoleOf says what the event type means to its aggregate.
+func (s *Store) RoleOf(eventType string) saga.Role {
+	if r, ok := s.cfg.Roles[eventType]; ok {
+		return r
+	}
+	return saga.Change
+}
+
+// jitter spreads retries over at most d.
+func jitter(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return rand.N(d)
+}

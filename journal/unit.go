@@ -1,0 +1,184 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/ebbline/ebb/internal/failpoint"
+	"github.com/ebbline/ebb/journal/saga"
+	"github.com/ebbline/ebb/producer/outbox"
+)
+
+// unit is one transaction over locked aggregates.
+type unit struct {
+	store *Store
+	tx    pgx.Tx
+	env   saga.Env
+	aggs  map[Key]*loaded
+	// keys are the locked aggregates in a fixed order, so that what is written does not depend on the order of a map.
+	keys []Key
+	// revision of the destinations that this transaction sees.
+	revision int64
+	rows     rows
+	// evidence is what published step events carry, by step.
+	evidence map[stepKey]evidence
+	// tombs are the cancels to keep.
+	tombs map[Key]*Cancel
+	// ready collects the destinations that have got something to claim.
+	ready map[string]bool
+}
+
+// loaded is an aggregate with an image of how it was.
+type loaded struct {
+	agg   *saga.Aggregate
+	sagas map[saga.ID]sagaImage
+	// err tells why the aggregate could not be put together; it must not be changed then.
+	err error
+}
+
+type sagaImage struct {
+	head  saga.Saga
+	steps []saga.Step
+}
+
+type stepKey struct {
+	saga saga.ID
+	dest string
+	dir  saga.Direction
+}
+
+// begin opens a transaction: first runs, then the aggregates are locked and loaded, all in one round trip.
+func (s *Store) begin(ctx context.Context, conn *pgxpool.Conn, keys []Key, first func(*pgx.Batch)) (*unit, error) {
+	u := s.newUnit()
+	b := &pgx.Batch{}
+	b.BeginTx(pgx.TxOptions{})
+	if first != nil {
+		first(b)
+	}
+	if hashes := u.expect(keys); len(hashes) > 0 {
+		b.Queue("SELECT pg_advisory_xact_lock(k) FROM unnest($1::bigint[]) AS k", hashes)
+	}
+	l := u.queueLoad(b)
+	results := conn.SendBatch(ctx, b)
+	u.tx = results.Tx()
+	if err := results.Close(); err != nil {
+		u.rollback(ctx)
+		return nil, fmt.Errorf("lock and load: %w", err)
+	}
+	u.assemble(ctx, l)
+	return u, nil
+}
+
+func (s *Store) newUnit() *unit {
+	return &unit{store: s, aggs: map[Key]*loaded{}, evidence: map[stepKey]evidence{}, ready: map[string]bool{}}
+}
+
+// expect notes the aggregates that are going to be loaded and returns their locks in order.
+func (u *unit) expect(keys []Key) []int64 {
+	sorted, hashes := lockOrder(keys)
+	u.keys = sorted
+	for _, k := range sorted {
+		u.aggs[k] = &loaded{agg: &saga.Aggregate{Type: k.Type, Key: k.ID}, sagas: map[saga.ID]sagaImage{}}
+	}
+	return hashes
+}
+
+func (u *unit) rollback(ctx context.Context) { _ = u.tx.Rollback(context.WithoutCancel(ctx)) }
+
+// commit writes what changed and ends the transaction. name is the transition's, for failpoints.
+func (u *unit) commit(ctx context.Context, name string) error {
+	if err := u.write(ctx, name); err != nil {
+		u.rollback(ctx)
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	// Not an error of the transaction: it is committed, whatever the failpoint says.
+	if err := failpoint.Hit("journal." + name + ".after-commit"); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// write sends all rows and the COMMIT in one round trip.
+func (u *unit) write(ctx context.Context, name string) error {
+	if err := u.collect(ctx); err != nil {
+		return err
+	}
+	b := &pgx.Batch{}
+	u.rows.queue(b)
+	for _, dest := range u.readyDestinations() {
+		b.Queue("SELECT pg_notify('"+ReadyChannel+"', $1)", dest)
+	}
+	if err := failpoint.Hit("journal." + name + ".before-commit"); err != nil {
+		return err
+	}
+	b.Queue("COMMIT")
+	return u.tx.SendBatch(ctx, b).Close()
+}
+
+// ReadyChannel is the NOTIFY channel that carries the names of destinations with something to claim.
+const ReadyChannel = "ebb_ready"
+
+func (u *unit) readyDestinations() []string {
+	out := make([]string, 0, len(u.ready))
+	for d := range u.ready {
+		out = append(out, d)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// collect turns changes and emissions into rows.
+func (u *unit) collect(ctx context.Context) error {
+	var events []outbox.Event
+	for _, k := range u.keys {
+		l := u.aggs[k]
+		u.diff(k, l)
+		if c := u.tombs[k]; c != nil {
+			u.rows.tombstone(c)
+		}
+		for _, e := range l.agg.TakeEmissions() {
+			event, err := u.event(ctx, k, e)
+			if err != nil {
+				return err
+			}
+			events = append(events, event)
+		}
+	}
+	return u.rows.publish(events)
+}
+
+// diff notes every saga and step that is new or changed.
+func (u *unit) diff(k Key, l *loaded) {
+	for _, s := range l.agg.Sagas {
+		was, known := l.sagas[s.ID]
+		switch {
+		case !known:
+			u.rows.newSaga(k, s)
+		case !sameHead(&was.head, s):
+			u.rows.changedSaga(s)
+		}
+		for i, t := range s.Steps {
+			switch {
+			case i >= len(was.steps):
+				u.rows.newStep(s.ID, i, t)
+			case was.steps[i] != *t:
+				u.rows.changedStep(s.ID, t)
+			default:
+				continue
+			}
+			if t.State == saga.Ready || t.State == saga.Resolving {
+				u.ready[t.Dest] = true
+			}
+		}
+	}
+}
+
+// sameHead compares what transitions change of a saga.
+func sameHead(x, y *saga.Saga) bool {
+	return x.State == y.State && x.Revision == y.Revision && x.Attention == y.Attention && x.Reason == y.Reason &&
+		x.CancelVersion == y.CancelVersion && x.FailingSince == y.FailingSince
+}
