@@ -102,8 +102,12 @@ func (p part) stuck() bool {
 }
 
 // dependsOn tells whether p was done because q was done before: it comes after q in its plan, or is a later event at q's
-// destination or at one after it.
+// destination or at one after it. What is known to have been done before q was not done because of it, whatever the plan says: two
+// events may reach their own destinations in either order, and a destination may join late.
 func (p part) dependsOn(q part) bool {
+	if p.do.Seq != 0 && q.do.Seq != 0 && p.do.Seq < q.do.Seq {
+		return false
+	}
 	if p.saga == q.saga {
 		return p.do.Dest != q.do.Dest && p.saga.comesAfter(p.do, q.do.Dest)
 	}
@@ -152,13 +156,13 @@ func (a *Aggregate) undoInTurn(s *Saga, t *Step) bool {
 	return true
 }
 
-// held tells whether the part is stuck, or waits for one that is.
+// held tells whether the part is stuck, or waits for one that is: directly, or for one that waits in its turn.
 func held(all []part, p part) bool {
 	if p.stuck() {
 		return true
 	}
 	for _, q := range all {
-		if q.stuck() && q.dependsOn(p) {
+		if (q.open() || q.pending()) && q.dependsOn(p) && held(all, q) {
 			return true
 		}
 	}
