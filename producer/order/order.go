@@ -150,23 +150,38 @@ func (o Order) Created() Created {
 	}
 }
 
-// Command applies a client's command at the given time and reports whether the
-// order has changed; unchanged means that it was already so. A change has the
-// next version and calls for one event. A forbidden command gives a
-// *TransitionError and the order as it was.
-func (o Order) Command(t Trigger, at time.Time) (_ Order, changed bool, err error) {
+// Command applies a client's command and reports whether the order has changed;
+// unchanged means that it was already so. A change has the next version and
+// calls for one event; whoever stores it sets UpdatedAt. A forbidden command
+// gives a *TransitionError and the order as it was.
+func (o Order) Command(t Trigger) (_ Order, changed bool, err error) {
 	if t != Ship && t != Deliver && t != Cancel {
 		return o, false, fmt.Errorf("order %d: %s is not a command", o.ID, t)
 	}
 	switch c := machine[o.Status][t]; c.verdict {
 	case move:
-		o.Status, o.Version, o.UpdatedAt = c.to, o.Version+1, at
+		o.Status, o.Version = c.to, o.Version+1
 		return o, true, nil
 	case keep:
 		return o, false, nil
 	default:
 		return o, false, &TransitionError{OrderID: o.ID, Status: o.Status, Trigger: t}
 	}
+}
+
+// CommandFor returns the command that moves an order to the status, or an
+// *InvalidError if no client may ask for that status.
+func CommandFor(to Status) (Trigger, error) {
+	switch to {
+	case StatusShipped:
+		return Ship, nil
+	case StatusDelivered:
+		return Deliver, nil
+	}
+	return "", &InvalidError{Problems: []Problem{{
+		Field:  "status",
+		Detail: fmt.Sprintf("must be %s or %s; the other statuses follow from the saga, or from cancelling the order", StatusShipped, StatusDelivered),
+	}}}
 }
 
 // OpenError says that an order may not be deleted yet.

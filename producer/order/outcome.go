@@ -2,7 +2,8 @@ package order
 
 import (
 	"fmt"
-	"time"
+	"strings"
+	"unicode"
 )
 
 // Outcome is news about a saga.
@@ -27,7 +28,7 @@ const (
 
 // Apply returns the order after the outcome. Everything but Applied leaves the
 // order as it is. It is an error if Kind is not one of the four outcomes.
-func (o Order) Apply(out Outcome, at time.Time) (Order, Effect, error) {
+func (o Order) Apply(out Outcome) (Order, Effect, error) {
 	switch out.Kind {
 	case SagaCompleted, SagaCompensated, SagaParked, SagaResumed:
 	default:
@@ -39,7 +40,7 @@ func (o Order) Apply(out Outcome, at time.Time) (Order, Effect, error) {
 	if out.Revision <= o.SagaRevision {
 		return o, Stale, nil
 	}
-	o.SagaRevision, o.UpdatedAt = out.Revision, at
+	o.SagaRevision = out.Revision
 	switch out.Kind {
 	case SagaParked:
 		o.Attention = parkedText(out.Reason)
@@ -64,12 +65,19 @@ func (o Order) ended(kind Trigger) Order {
 // maxAttention keeps a reason that came from outside from growing the row.
 const maxAttention = 1000
 
+// parkedText makes text that any database can store: a reason that cannot be
+// stored would block all outcomes behind it.
 func parkedText(reason string) string {
-	if reason == "" {
+	reason = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(reason, "\uFFFD"))
+	if strings.TrimSpace(reason) == "" {
 		return "parked"
 	}
-	runes := []rune(reason)
-	if len(runes) > maxAttention {
+	if runes := []rune(reason); len(runes) > maxAttention {
 		return string(runes[:maxAttention]) + "…"
 	}
 	return reason

@@ -19,12 +19,12 @@ func TestRepeatedOutcomesChangeNothing(t *testing.T) {
 		o.SagaRevision = 0
 		kinds := rapid.SliceOfN(kind, 1, 12).Draw(t, "kinds")
 		for i, k := range kinds {
-			next, _, err := o.Apply(order.Outcome{SagaID: saga, Kind: k, Revision: int64(i + 1)}, later)
+			next, _, err := o.Apply(order.Outcome{SagaID: saga, Kind: k, Revision: int64(i + 1)})
 			require.NoError(t, err)
 			o = next
 		}
 		for i, k := range kinds {
-			again, effect, err := o.Apply(order.Outcome{SagaID: saga, Kind: k, Revision: int64(i + 1)}, later)
+			again, effect, err := o.Apply(order.Outcome{SagaID: saga, Kind: k, Revision: int64(i + 1)})
 			require.NoError(t, err)
 			require.Equal(t, order.Stale, effect)
 			require.Equal(t, o, again)
@@ -47,10 +47,10 @@ func TestNoWayOutOfAFinalStatus(t *testing.T) {
 			switch k {
 			case order.Ship, order.Deliver, order.Cancel:
 				var changed bool
-				o, changed, _ = o.Command(k, later)
+				o, changed, _ = o.Command(k)
 				require.Equal(t, changed, before.Version+1 == o.Version)
 			default:
-				o, _, _ = o.Apply(order.Outcome{SagaID: saga, Kind: k, Revision: int64(i + 1)}, later)
+				o, _, _ = o.Apply(order.Outcome{SagaID: saga, Kind: k, Revision: int64(i + 1)})
 				require.Equal(t, before.Version, o.Version)
 			}
 			if before.Status.Final() {

@@ -327,7 +327,7 @@ func TestEveryDayBoundIsMidnightUTC(t *testing.T) {
 	require.NoError(t, err)
 	var now time.Time
 	require.NoError(t, pool.QueryRow(t.Context(), "SELECT clock_timestamp()").Scan(&now))
-	day := now.UTC().Truncate(24 * time.Hour).AddDate(0, 0, 5)
+	day := now.UTC().Truncate(24*time.Hour).AddDate(0, 0, 5)
 	last, first := event(1), event(2)
 	last.ID, first.ID = idAt(day.Add(-time.Millisecond)), idAt(day)
 	_, err = write(t, pool, outbox.Table{}, last, first)

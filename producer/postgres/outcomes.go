@@ -1,0 +1,106 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/ebbline/ebb/producer/order"
+)
+
+// ApplyOutcomes applies saga outcomes in the order given, in one transaction,
+// and returns what each of them did, in the same order. Deleted orders take part.
+// Applying the same outcomes again gives Stale and changes nothing.
+//
+// Errors: *order.UnavailableError; others are faults of this program.
+func (s *Store) ApplyOutcomes(ctx context.Context, outcomes []order.Outcome) ([]order.Effect, error) {
+	if len(outcomes) == 0 {
+		return nil, nil
+	}
+	var effects []order.Effect
+	err := s.inTx(ctx, outcomeStep, func(tx pgx.Tx) error {
+		orders, err := lockOrders(ctx, tx, outcomes)
+		if err != nil {
+			return err
+		}
+		var changed []int64
+		effects, changed, err = apply(orders, outcomes)
+		if err != nil {
+			return err
+		}
+		return storeOutcomes(ctx, tx, orders, changed)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return effects, nil
+}
+
+// apply works on the map and returns the ids of the orders that have changed,
+// each once.
+func apply(orders map[int64]order.Order, outcomes []order.Outcome) (effects []order.Effect, changed []int64, err error) {
+	effects = make([]order.Effect, len(outcomes))
+	for i, outcome := range outcomes {
+		before, known := orders[outcome.OrderID]
+		if !known {
+			effects[i] = order.UnknownOrder
+			continue
+		}
+		after, effect, err := before.Apply(outcome)
+		if err != nil {
+			return nil, nil, err
+		}
+		effects[i] = effect
+		if effect == order.Applied {
+			orders[outcome.OrderID] = after
+			changed = append(changed, outcome.OrderID)
+		}
+	}
+	slices.Sort(changed)
+	return effects, slices.Compact(changed), nil
+}
+
+// lockOrders locks in the order of the ids, so that two batches cannot wait for
+// each other.
+func lockOrders(ctx context.Context, tx pgx.Tx, outcomes []order.Outcome) (map[int64]order.Order, error) {
+	ids := make([]int64, len(outcomes))
+	for i, outcome := range outcomes {
+		ids[i] = outcome.OrderID
+	}
+	rows, err := tx.Query(ctx, `SELECT `+columns+` FROM orders.orders WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE`, ids)
+	if err != nil {
+		return nil, fmt.Errorf("lock orders: %w", err)
+	}
+	found, err := pgx.CollectRows(rows, scanOrder)
+	if err != nil {
+		return nil, fmt.Errorf("lock orders: %w", err)
+	}
+	orders := make(map[int64]order.Order, len(found))
+	for _, o := range found {
+		orders[o.ID] = o
+	}
+	return orders, nil
+}
+
+func storeOutcomes(ctx context.Context, tx pgx.Tx, orders map[int64]order.Order, changed []int64) error {
+	if len(changed) == 0 {
+		return nil
+	}
+	statuses, attentions := make([]string, len(changed)), make([]string, len(changed))
+	revisions := make([]int64, len(changed))
+	for i, id := range changed {
+		o := orders[id]
+		statuses[i], attentions[i], revisions[i] = string(o.Status), o.Attention, o.SagaRevision
+	}
+	_, err := tx.Exec(ctx, `UPDATE orders.orders AS o
+		SET status = n.status, attention = nullif(n.attention, ''), saga_revision = n.revision,
+			updated_at = greatest(clock_timestamp(), o.updated_at)
+		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS n (id, status, attention, revision)
+		WHERE o.id = n.id`, changed, statuses, attentions, revisions)
+	if err != nil {
+		return fmt.Errorf("store outcomes: %w", err)
+	}
+	return nil
+}
