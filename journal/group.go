@@ -62,15 +62,16 @@ func (g *Group[T]) Submit(ctx context.Context, value T, done func(error)) error 
 	}
 }
 
-// Run stores batches until ctx ends; what has been taken is stored first.
-func (g *Group[T]) Run(ctx context.Context) {
+// Run stores batches until ctx ends; what has been taken by then is stored first, for as long as hard allows: its end also ends
+// the tries of a batch that meets a database that is down.
+func (g *Group[T]) Run(ctx, hard context.Context) {
 	defer close(g.done)
 	var left []member[T]
 	for {
 		batch, rest, ok := g.collect(ctx, left)
 		left = rest
 		if len(batch) > 0 {
-			g.store(context.WithoutCancel(ctx), batch)
+			g.store(hard, batch)
 		}
 		if !ok && len(left) == 0 {
 			return
@@ -133,8 +134,8 @@ func (g *Group[T]) store(ctx context.Context, batch []member[T]) {
 		values[i] = m.value
 	}
 	errs, err := g.cfg.Run(ctx, values)
-	for err != nil && g.cfg.Retryable(err) {
-		time.Sleep(g.cfg.Pause)
+	for err != nil && ctx.Err() == nil && g.cfg.Retryable(err) {
+		pause(ctx, g.cfg.Pause)
 		errs, err = g.cfg.Run(ctx, values)
 	}
 	switch {
@@ -151,5 +152,15 @@ func (g *Group[T]) store(ctx context.Context, batch []member[T]) {
 		half := len(batch) / 2
 		g.store(ctx, batch[:half])
 		g.store(ctx, batch[half:])
+	}
+}
+
+// pause waits for d, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
 	}
 }

@@ -74,6 +74,8 @@ type Store struct {
 	pool    *pgxpool.Pool
 	log     *slog.Logger
 	catalog *catalog
+	// skipLock is set only by the test that proves that the lock is needed.
+	skipLock bool
 }
 
 // Open makes a store on a migrated database; it does not connect.

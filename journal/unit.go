@@ -59,7 +59,7 @@ func (s *Store) begin(ctx context.Context, conn *pgxpool.Conn, keys []Key, first
 	if first != nil {
 		first(b)
 	}
-	if hashes := u.expect(keys); len(hashes) > 0 {
+	if hashes := u.expect(keys); len(hashes) > 0 && !s.skipLock {
 		b.Queue("SELECT pg_advisory_xact_lock(k) FROM unnest($1::bigint[]) AS k", hashes)
 	}
 	l := u.queueLoad(b)
