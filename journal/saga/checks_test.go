@@ -149,6 +149,14 @@ func (w *world) claimAllowed(e, d, dir int) (why string, excuse uint16) {
 			why = "G7: " + me.String() + " undo is claimed before " + p.String() + ", which was done later and can go on"
 		}
 	})
+	// What is not unwound now may be unwound before the request lands.
+	for _, x := range w.agg.Sagas {
+		if !x.State.Unwinding() {
+			for _, d := range w.b.plans[eventIndex(x)] {
+				excuse |= part{eventIndex(x), d}.bit()
+			}
+		}
+	}
 	return why, excuse
 }
 
@@ -174,7 +182,7 @@ func (w *world) doAllowed(s *saga.Saga, me part) string {
 func (w *world) landDo(e, d int) {
 	w.effect[e][d] = effected
 	w.did[e][d] = min(w.did[e][d]+1, 3)
-	if w.did[e][d] > 1 && !w.acted {
+	if w.did[e][d] > 1 {
 		w.breaks("%s was done twice", part{e, d})
 	}
 	if w.undid[e][d] > 0 {
@@ -192,10 +200,7 @@ func (w *world) landUndo(e, d int) {
 	me := part{e, d}
 	if w.undid[e][d] > 0 {
 		if w.rules[d].Idempotency == saga.NotIdempotent {
-			w.undid[e][d] = 2
-			if !w.acted {
-				w.breaks("%s was undone twice", me)
-			}
+			w.breaks("%s was undone twice", me)
 		}
 		return
 	}
@@ -207,13 +212,14 @@ func (w *world) landUndo(e, d int) {
 	w.eachPart(func(p part, t, u *saga.Step) {
 		stands := w.effect[p.e][p.d] == effected && w.undid[p.e][p.d] == 0 && w.revert(p.e, p.d) != saga.RevertNone
 		switch {
-		case p == me || !stands:
+		case p == me || !stands || w.excuse[e][d]&p.bit() != 0:
 		case w.dependsOn(p, me):
 			w.breaks("G7: %s was undone while %s stood, which depended on it", me, p)
-		case t.Seq > own.Seq && w.excuse[e][d]&p.bit() == 0 && !w.held(p, t, u):
+		case t.Seq > own.Seq && !w.held(p, t, u):
 			w.breaks("G7: %s was undone before %s, which was done later and could go on", me, p)
 		}
 	})
+	w.excuse[e][d] = 0
 }
 
 // broken checks what must hold in every state.
@@ -313,6 +319,11 @@ func (w *world) stuck() string {
 		if s.State.Open() && !w.excused(s, 0) {
 			w.breaks("G9: nothing is left to happen, and e%d is %s without attention", eventIndex(s)+1, s.State)
 		}
+		for _, t := range s.Steps {
+			if s.State == saga.Completed && !t.State.Settled() && s.Attention == "" && !w.excused(s, 0) {
+				w.breaks("G9: nothing is left to happen, and %s %s is %s without attention", part{eventIndex(s), destIndex(t.Dest)}, t.Dir, t.State)
+			}
+		}
 		if s.State == saga.Compensating {
 			w.checkHeld(s)
 		}
@@ -327,7 +338,7 @@ func (w *world) excused(s *saga.Saga, seen uint8) bool {
 	}
 	seen |= 1 << eventIndex(s)
 	for _, x := range w.agg.Sagas {
-		if seen>>eventIndex(x)&1 == 0 && (s.State == saga.Running && x.Version < s.Version && w.blocks(x, s) ||
+		if seen>>eventIndex(x)&1 == 0 && ((s.State == saga.Running || s.State == saga.Completed) && x.Version < s.Version && w.blocks(x, s) ||
 			s.State == saga.Compensating && x.State.Unwinding()) && w.excused(x, seen) {
 			return true
 		}

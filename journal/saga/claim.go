@@ -40,15 +40,16 @@ func (a *Aggregate) Claim(env Env, id ID, dest string, dir Direction, worker str
 
 // mayClaim tells whether the states of step and saga allow a claim.
 func (a *Aggregate) mayClaim(s *Saga, t *Step) bool {
+	forward := s.State == Running || t.Late && s.State == Completed
 	switch {
 	case t.State == Resolving && t.Dir == Do:
-		return t.Rules.repeatable() && (s.State == Running || s.State.Unwinding())
+		return t.Rules.repeatable() && (forward || s.State.Unwinding())
 	case t.State != Ready:
 		return false
 	case t.Dir == Undo:
 		return s.State == Compensating
 	default:
-		return s.State == Running || t.Late && s.State == Completed
+		return forward
 	}
 }
 

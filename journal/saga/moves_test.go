@@ -118,7 +118,7 @@ func (w *world) moves(out []move) []move {
 	if b.cancel != 0 && !w.cancelled {
 		out = append(out, move{kind: moveCancel})
 	}
-	if waitingFor && !w.overdue {
+	if (waitingFor || b.impatient) && !w.overdue {
 		out = append(out, move{kind: moveOverdue})
 	}
 	if int(w.waits) < b.waits {
@@ -223,8 +223,19 @@ func (w *world) unluckyMoves(out []move, m move, current bool) []move {
 		m.kind = k
 		out = append(out, m)
 	}
+	both := func(k kind) {
+		m.healthy = false
+		add(k)
+		m.healthy = true
+		add(k)
+		m.healthy = false
+	}
 	if int(w.faults) < w.b.faults {
-		add(moveTimeout)
+		if w.rules[m.d].MaxAttempts == noLimit {
+			add(moveTimeout)
+		} else {
+			both(moveTimeout)
+		}
 		add(moveCrashSent)
 		add(moveCrashUnsent)
 		add(moveReleaseUnsent)
@@ -232,13 +243,6 @@ func (w *world) unluckyMoves(out []move, m move, current bool) []move {
 	}
 	if int(w.parks) < w.b.parks && current {
 		add(movePark)
-	}
-	both := func(k kind) {
-		m.healthy = false
-		add(k)
-		m.healthy = true
-		add(k)
-		m.healthy = false
 	}
 	if int(w.throttles) < w.b.throttles {
 		both(moveThrottle)
@@ -304,8 +308,9 @@ func (w *world) act(m move) {
 		w.agg.Touch(w.env())
 	case moveRetry:
 		w.retries++
-		if err := w.agg.Retry(w.env(), eventID(e), destNames[d], directions[m.dir]); err == nil {
-			w.acted = true
+		err := w.agg.Retry(w.env(), eventID(e), destNames[d], directions[m.dir])
+		if err != nil && !errors.Is(err, saga.ErrSuperseded) && !errors.Is(err, saga.ErrNoUndo) {
+			w.must(err, saga.ErrUnresolved)
 		}
 	case moveClaim:
 		w.claim(e, d, int(m.dir))

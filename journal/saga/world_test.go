@@ -3,6 +3,7 @@ package saga_test
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/ebbline/ebb/journal/saga"
 )
@@ -57,6 +58,8 @@ type bounds struct {
 	faults, parks, retries int
 	// throttles bounds RETRY answers; outages NOT_SENT and MISCONFIGURED ends; waits steps of the clock.
 	throttles, outages, waits int
+	// impatient lets every destination's patience run out at any moment.
+	impatient bool
 	// mutation is the rule that is left out.
 	mutation saga.Mutation
 }
@@ -115,12 +118,12 @@ type outside struct {
 	effect [maxEvents][maxDests]uint8 // at the API
 	did    [maxEvents][maxDests]uint8 // times
 	undid  [maxEvents][maxDests]uint8 // times
-	// excuse remembers, per undo, the parts that could not go on when it was claimed (bit e*maxDests+d).
+	// excuse remembers, per undo that has not landed, the parts that could not go on or were not unwound when it was claimed
+	// (bit e*maxDests+d).
 	excuse [maxEvents][maxDests]uint16
 
-	// acted is set once an operator has sent something again.
-	cancelled, overdue, acted bool
-	now                       saga.Instant
+	cancelled, overdue bool
+	now                saga.Instant
 	// used up of the bounds
 	faults, parks, retries, throttles, outages, waits uint8
 }
@@ -142,7 +145,7 @@ const (
 
 type part struct{ e, d int }
 
-func (p part) bit() uint16     { return 1 << (p.e*maxDests + p.d) }
+func (p part) bit() uint16    { return 1 << (p.e*maxDests + p.d) }
 func (p part) String() string { return fmt.Sprintf("e%d %s", p.e+1, destName(p.d)) }
 
 // world is the journal's aggregate and everything around it.
@@ -172,6 +175,9 @@ func newWorld(b *bounds) *world {
 	w.now = early
 	for d := range b.rules {
 		w.rules[d] = b.rules[d]
+		if b.impatient {
+			w.rules[d].Patience = time.Microsecond
+		}
 		if w.rules[d].MaxAttempts == 0 {
 			w.rules[d].MaxAttempts = noLimit
 		}
@@ -245,12 +251,9 @@ func (w *world) encode(out []byte) []byte {
 		bits |= 1 << 7
 	}
 	out = append(out, bits)
-	bits = w.throttles
+	bits = w.throttles | w.outages<<3
 	if w.overdue {
 		bits |= 1 << 6
-	}
-	if w.acted {
-		bits |= 1 << 7
 	}
 	out = append(out, bits)
 	for e := range w.b.plans {
@@ -345,7 +348,7 @@ func (w *world) decode(in []byte) {
 	w.agg.ForgetEmissions()
 	w.now = early
 	w.faults, w.parks, w.retries, w.cancelled = in[0]&7, in[0]>>3&3, in[0]>>5&3, in[0]>>7 != 0
-	w.throttles, w.overdue, w.acted = in[1]&7, in[1]>>6&1 != 0, in[1]>>7 != 0
+	w.throttles, w.outages, w.overdue = in[1]&7, in[1]>>3&7, in[1]>>6&1 != 0
 	if w.overdue {
 		w.now = overdue
 	}
