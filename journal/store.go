@@ -74,6 +74,7 @@ type Store struct {
 	pool    *pgxpool.Pool
 	log     *slog.Logger
 	catalog *catalog
+	hub     *hub
 	// skipLock is set only by the test that proves that the lock is needed.
 	skipLock bool
 }
@@ -84,7 +85,7 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	return &Store{cfg: cfg, pool: cfg.Pool, log: cfg.Logger, catalog: newCatalog()}, nil
+	return &Store{cfg: cfg, pool: cfg.Pool, log: cfg.Logger, catalog: newCatalog(), hub: newHub()}, nil
 }
 
 // RoleOf says what the event type means to its aggregate.

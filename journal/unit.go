@@ -3,7 +3,6 @@ package journal
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -95,6 +94,7 @@ func (u *unit) commit(ctx context.Context, name string) error {
 		u.rollback(ctx)
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	u.store.hub.ready(u.ready)
 	// Not an error of the transaction: it is committed, whatever the failpoint says.
 	if err := failpoint.Hit("journal." + name + ".after-commit"); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -109,26 +109,11 @@ func (u *unit) write(ctx context.Context, name string) error {
 	}
 	b := &pgx.Batch{}
 	u.rows.queue(b)
-	for _, dest := range u.readyDestinations() {
-		b.Queue("SELECT pg_notify('"+ReadyChannel+"', $1)", dest)
-	}
 	if err := failpoint.Hit("journal." + name + ".before-commit"); err != nil {
 		return err
 	}
 	b.Queue("COMMIT")
 	return u.tx.SendBatch(ctx, b).Close()
-}
-
-// ReadyChannel is the NOTIFY channel that carries the names of destinations with something to claim.
-const ReadyChannel = "ebb_ready"
-
-func (u *unit) readyDestinations() []string {
-	out := make([]string, 0, len(u.ready))
-	for d := range u.ready {
-		out = append(out, d)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // collect turns changes and emissions into rows.
