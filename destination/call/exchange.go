@@ -1,0 +1,191 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+
+	"github.com/ebbline/ebb/destination/spec"
+)
+
+// errAttemptTimeout is the cause of a context that ran out of the attempt's
+// own time, as opposed to the caller's.
+var errAttemptTimeout = errors.New("attempt timed out")
+
+// maxFreshConns bounds how often a connection that died while idle is
+// replaced before anything was sent.
+const maxFreshConns = 3
+
+// exchange fills x and end. A failure is what Exchange.Err becomes.
+func (s *Sender) exchange(ctx context.Context, a Attempt, x *Exchange, end *End) *Error {
+	live, err := s.cfg.Resolve()
+	if err != nil {
+		end.Setup = true
+		return setupError(err)
+	}
+	request, failure := s.build(a, live)
+	if failure != nil {
+		end.Setup = true
+		return failure
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errAttemptTimeout)
+	defer cancel()
+	host := request.URL.Host
+	reply, sent, err := s.roundTrip(ctx, request, a)
+	end.Sent = sent
+	if err != nil {
+		kind, cause := diagnose(ctx, err)
+		end.Setup = kind == KindUntrusted
+		return &Error{Kind: kind, Host: host, cause: cause}
+	}
+	failure = s.receive(ctx, reply, live, x, end)
+	if failure != nil {
+		failure.Host = host
+	}
+	return failure
+}
+
+func setupError(err error) *Error {
+	var reference *spec.ResolveError
+	if errors.As(err, &reference) {
+		return &Error{Kind: KindSetup, Detail: reference.Error(), cause: reference}
+	}
+	return &Error{Kind: KindSetup, Detail: "address and credentials cannot be resolved"}
+}
+
+// roundTrip sends the request on one connection and reports whether any byte
+// of it has left. A connection that was dead already, before a byte left, is
+// replaced.
+func (s *Sender) roundTrip(ctx context.Context, request *http.Request, a Attempt) (*http.Response, bool, error) {
+	for try := 1; ; try++ {
+		g := &gate{deadline: a.Deadline, before: a.Before}
+		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+			g.reused.Store(info.Reused)
+			if conn := counting(info.Conn); conn != nil {
+				conn.gate.Store(g)
+			} else {
+				g.assumeSent()
+			}
+		}}
+		reply, err := s.transport.RoundTrip(clone(request, a).WithContext(httptrace.WithClientTrace(ctx, trace)))
+		if err == nil {
+			return reply, true, nil
+		}
+		sent := g.seal()
+		if sent || !g.reused.Load() || try == maxFreshConns || ctx.Err() != nil || gateClosed(err) {
+			return nil, sent, err
+		}
+	}
+}
+
+func gateClosed(err error) bool {
+	var held *heldBack
+	return errors.Is(err, errDeadline) || errors.As(err, &held)
+}
+
+// build makes the request without its body. It compares the resolved target
+// with the base address once more: nothing in a path may change the host.
+func (s *Sender) build(a Attempt, live spec.Live) (*http.Request, *Error) {
+	base := live.BaseURL()
+	switch {
+	case base == nil:
+		return nil, &Error{Kind: KindSetup, Detail: "base address is not resolved"}
+	case a.Key == "" || !printable(a.Key):
+		return nil, &Error{Kind: KindSetup, Host: base.Host, Detail: "the idempotency key is empty or not printable"}
+	case !a.Deadline.IsZero() && a.Deadline == a.Deadline.Round(0): //nolint:revive // == on purpose: Round(0) drops the monotonic reading
+		return nil, &Error{Kind: KindSetup, Host: base.Host, Detail: "the deadline has no monotonic reading; take it from time.Now"}
+	}
+	prefix := strings.TrimSuffix(base.EscapedPath(), "/")
+	target, err := url.Parse(base.Scheme + "://" + base.Host + prefix + a.Request.URL)
+	if err != nil || target.Scheme != base.Scheme || target.Host != base.Host || target.User != nil || target.Fragment != "" ||
+		!strings.HasPrefix(a.Request.URL, "/") || !strings.HasPrefix(target.EscapedPath(), prefix+"/") {
+		return nil, &Error{Kind: KindSetup, Host: base.Host, Detail: "the stored URL does not stay below base_url"}
+	}
+	header := http.Header{"User-Agent": {"ebb"}}
+	for _, h := range a.Request.Header {
+		header[wireName(h.Name)] = []string{h.Value}
+	}
+	if name, value, ok := live.Credential(); ok {
+		header[wireName(name)] = []string{value}
+	}
+	header[keyHeader] = []string{a.Key}
+	return &http.Request{
+		Method: a.Request.Method, URL: target, Host: target.Host, Header: header,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}, nil
+}
+
+// keyHeader is Idempotency-Key in a form that net/http does not know: in the
+// canonical form it would make the transport repeat requests by itself.
+const keyHeader = "idempotency-key"
+
+func wireName(name string) string {
+	switch canonical := http.CanonicalHeaderKey(name); canonical {
+	case "Idempotency-Key", "X-Idempotency-Key":
+		return strings.ToLower(name)
+	default:
+		return canonical
+	}
+}
+
+func printable(text string) bool {
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// clone gives the request a fresh body that the transport cannot rewind.
+func clone(request *http.Request, a Attempt) *http.Request {
+	r := *request
+	r.Header = request.Header.Clone()
+	switch {
+	case len(a.Request.Body) > 0:
+		r.Body = io.NopCloser(bytes.NewReader(a.Request.Body))
+		r.ContentLength = int64(len(a.Request.Body))
+	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+		// With no body at all, the transport would count these as repeatable.
+		// It finds this one empty and sends neither length nor chunks.
+		r.Body = io.NopCloser(strings.NewReader(""))
+	}
+	return &r
+}
+
+// receive reads the reply to its end.
+func (s *Sender) receive(ctx context.Context, reply *http.Response, live spec.Live, x *Exchange, end *End) *Error {
+	defer reply.Body.Close()
+	end.Status = reply.StatusCode
+	clean := newScrubber(live.Secrets())
+	x.Header = Mask(reply.Header)
+	clean.header(x.Header)
+	end.RetryAfter = asksToWait(x.Header, s.cfg.RetryAfter)
+	if reply.StatusCode == http.StatusSwitchingProtocols {
+		return &Error{Kind: KindUnreadable}
+	}
+	body, err := io.ReadAll(io.LimitReader(reply.Body, MaxBody+1))
+	x.Body = clean.bytes(body)
+	if err != nil {
+		x.Cut = true
+		kind, cause := diagnose(ctx, err)
+		if kind == KindCut && !errors.Is(err, io.ErrUnexpectedEOF) {
+			kind = KindUnreadable
+		}
+		return &Error{Kind: kind, cause: cause}
+	}
+	if len(body) <= MaxBody {
+		end.Complete = true
+		return nil
+	}
+	x.Cut, x.Body = true, x.Body[:min(len(x.Body), MaxBody)]
+	// A status other than success says all that matters without its body. A
+	// success whose reply does not fit cannot be undone from it.
+	end.Complete = reply.StatusCode < 200 || reply.StatusCode > 299
+	return &Error{Kind: KindTooLarge}
+}
