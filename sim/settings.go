@@ -24,21 +24,26 @@ func Destinations() []string {
 
 // The keys of [Settings.Rates], one per kind of endpoint.
 const (
-	RateReserve                    = "inventory.reserve"
-	RateRelease                    = "inventory.release"
-	RateFraudCheck                 = "fraudCheck.check"
-	RateDomesticCreate             = "shipping.domestic.create"
-	RateDomesticCancel             = "shipping.domestic.cancel"
-	RateInternationalCreate        = "shipping.international.create"
-	RateInternationalCancel        = "shipping.international.cancel"
-	RateCharge                     = "billing.charge"
-	RateRefund                     = "billing.refund"
-	RateHighValue                  = "highValue.process"
-	RateHighValueCancel            = "highValue.cancel"
-	RateNotification               = "notifications.send"
-	everyKey                       = "*"
-	defaultSeed             uint64 = 1
+	RateReserve             = "inventory.reserve"
+	RateRelease             = "inventory.release"
+	RateFraudCheck          = "fraudCheck.check"
+	RateDomesticCreate      = "shipping.domestic.create"
+	RateDomesticCancel      = "shipping.domestic.cancel"
+	RateInternationalCreate = "shipping.international.create"
+	RateInternationalCancel = "shipping.international.cancel"
+	RateCharge              = "billing.charge"
+	RateRefund              = "billing.refund"
+	RateHighValue           = "highValue.process"
+	RateHighValueCancel     = "highValue.cancel"
+	RateNotification        = "notifications.send"
 )
+
+// everyKey in a map of [Settings] stands for all its keys.
+const everyKey = "*"
+
+// defaultSeed refuses five of the orders 1 to 20, at least one at every
+// destination of an order's way, so that a demonstration shows unwinding soon.
+const defaultSeed uint64 = 557
 
 // Settings is everything about the destinations' behaviour that can change
 // while they run. In each map the key "*" sets all keys at once, before the
