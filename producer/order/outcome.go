@@ -26,13 +26,21 @@ const (
 	UnknownOrder Effect = "unknown_order" // there is no such order
 )
 
+// UnstorableError says that an outcome can never be stored, whatever is tried.
+type UnstorableError struct{ Err error }
+
+func (e *UnstorableError) Error() string { return "order: outcome cannot be stored: " + e.Err.Error() }
+
+func (e *UnstorableError) Unwrap() error { return e.Err }
+
 // Apply returns the order after the outcome. Everything but Applied leaves the
-// order as it is. It is an error if Kind is not one of the four outcomes.
+// order as it is. It is an *UnstorableError if Kind is not one of the four
+// outcomes.
 func (o Order) Apply(out Outcome) (Order, Effect, error) {
 	switch out.Kind {
 	case SagaCompleted, SagaCompensated, SagaParked, SagaResumed:
 	default:
-		return o, "", fmt.Errorf("order %d: %q is not a saga outcome", o.ID, out.Kind)
+		return o, "", &UnstorableError{Err: fmt.Errorf("order %d: %q is not a saga outcome", o.ID, out.Kind)}
 	}
 	if out.SagaID != o.CreatedEvent {
 		return o, OtherSaga, nil

@@ -31,7 +31,7 @@ type Response struct {
 
 // Result is the end of a client's call.
 type Result struct {
-	Order    Order // zero if Replayed
+	Order    Order // only its ID if Replayed
 	Changed  bool  // false: it was already so, or Replayed
 	Replayed bool  // Response is the one of an earlier call with the same Key
 	Response Response

@@ -51,6 +51,13 @@ func unavailable(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
+// refusedValue is true for data exceptions and constraint violations: the fault
+// is in the values, not in the database.
+func refusedValue(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23"))
+}
+
 // transient knows the SQLSTATEs that pass by themselves.
 func transient(code string) bool {
 	switch code {

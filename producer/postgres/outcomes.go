@@ -14,7 +14,8 @@ import (
 // and returns what each of them did, in the same order. Deleted orders take part.
 // Applying the same outcomes again gives Stale and changes nothing.
 //
-// Errors: *order.UnavailableError; others are faults of this program.
+// Errors: *order.UnstorableError when the values of an outcome are refused,
+// *order.UnavailableError, and others that are faults of the set-up.
 func (s *Store) ApplyOutcomes(ctx context.Context, outcomes []order.Outcome) ([]order.Effect, error) {
 	if len(outcomes) == 0 {
 		return nil, nil
@@ -99,6 +100,9 @@ func storeOutcomes(ctx context.Context, tx pgx.Tx, orders map[int64]order.Order,
 			updated_at = greatest(clock_timestamp(), o.updated_at)
 		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS n (id, status, attention, revision)
 		WHERE o.id = n.id`, changed, statuses, attentions, revisions)
+	if err != nil && refusedValue(err) {
+		return &order.UnstorableError{Err: err}
+	}
 	if err != nil {
 		return fmt.Errorf("store outcomes: %w", err)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/ebbline/ebb/producer/order"
 )
@@ -124,7 +123,7 @@ func listOrders(ctx context.Context, db querier, f order.Filter, limit int) ([]o
 // claimKey takes the request's key for this transaction. If the key has been
 // used, it returns the answer of then. While another transaction holds the key,
 // the INSERT waits for its end.
-func claimKey(ctx context.Context, tx pgx.Tx, r order.Request) (*order.Response, error) {
+func claimKey(ctx context.Context, tx pgx.Tx, r order.Request) (*order.Result, error) {
 	if r.Key == "" {
 		return nil, nil
 	}
@@ -144,21 +143,20 @@ func claimKey(ctx context.Context, tx pgx.Tx, r order.Request) (*order.Response,
 	}
 }
 
-func firstResponse(ctx context.Context, tx pgx.Tx, r order.Request) (*order.Response, error) {
+func firstResponse(ctx context.Context, tx pgx.Tx, r order.Request) (*order.Result, error) {
 	var (
-		hash   []byte
-		status pgtype.Int4
-		first  order.Response
+		hash  []byte
+		first = order.Result{Replayed: true}
 	)
-	err := tx.QueryRow(ctx, `SELECT request_hash, response_status, response_body FROM orders.request_keys WHERE key = $1`, r.Key).
-		Scan(&hash, &status, &first.Body)
+	// A row that can be seen is complete: both statements are of one transaction.
+	err := tx.QueryRow(ctx, `SELECT request_hash, order_id, response_status, response_body FROM orders.request_keys WHERE key = $1`, r.Key).
+		Scan(&hash, &first.Order.ID, &first.Response.Status, &first.Response.Body)
 	if err != nil {
 		return nil, fmt.Errorf("read request key: %w", err)
 	}
 	if string(hash) != string(r.Hash[:]) {
 		return nil, order.ErrKeyReused
 	}
-	first.Status = int(status.Int32)
 	return &first, nil
 }
 

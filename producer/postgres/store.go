@@ -143,7 +143,7 @@ func (s *Store) call(ctx context.Context, at step, r order.Request, do change) (
 			return err
 		}
 		if first != nil {
-			result = order.Result{Replayed: true, Response: *first}
+			result = *first
 			return nil
 		}
 		o, changed, err := do(ctx, tx)
