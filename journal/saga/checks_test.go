@@ -8,16 +8,54 @@ import (
 func (w *world) before() {
 	for e := range w.b.plans {
 		s := w.saga(e)
-		w.was[e].state, w.was[e].attention, w.was[e].revision = 0, false, 0
-		if s != nil {
-			w.was[e].state, w.was[e].attention, w.was[e].revision = s.State, s.Attention != "", s.Revision
+		was := &w.was[e]
+		was.state, was.attention, was.revision, was.maybe = 0, false, 0, 0
+		if s == nil {
+			continue
+		}
+		was.state, was.attention, was.revision = s.State, s.Attention != "", s.Revision
+		for _, t := range s.Steps {
+			if t.Maybe {
+				was.maybe |= maybeBit(t)
+			}
 		}
 	}
 }
 
-// afterMove compares what a move published with what it changed (G1), and takes the messages for the compensator.
-func (w *world) afterMove() {
-	var sent [maxEvents][saga.StepUndone + 1]int
+func maybeBit(t *saga.Step) uint8 { return 1 << (destIndex(t.Dest)*2 + int(t.Dir-saga.Do)) }
+
+// checkMove compares what a move changed with what it may change, and with what it published.
+func (w *world) checkMove(m move) {
+	sent := w.published()
+	if w.b.outcomes {
+		return
+	}
+	for e := range w.b.plans {
+		s := w.saga(e)
+		if s == nil {
+			continue
+		}
+		w.checkPublished(s, e, &sent[e])
+		was := &w.was[e]
+		for _, t := range s.Steps {
+			if (t.State == saga.Ready || t.State == saga.Resolving) && t.Due == 0 {
+				w.breaks("G9: %s %s is %s and never due", part{e, destIndex(t.Dest)}, t.Dir, t.State)
+			}
+			if was.maybe&maybeBit(t) != 0 && !t.Maybe && m.kind != moveRecord && m.kind != moveSkip {
+				w.breaks("G3: %s %s may have happened, and %q made that forgotten", part{e, destIndex(t.Dest)}, t.Dir, m)
+			}
+		}
+		if m.outage() && w.rules[m.d].OnExhausted != saga.ExhaustedCompensates && was.state != saga.Failing && s.State == saga.Failing {
+			w.breaks("G10: %q started an unwinding", m)
+		}
+	}
+}
+
+type publishedKinds [saga.StepUndone + 1]int
+
+// published counts what the move published, and takes the messages for the compensator.
+func (w *world) published() [maxEvents]publishedKinds {
+	var sent [maxEvents]publishedKinds
 	for i := range w.agg.Emissions() {
 		m := &w.agg.Emissions()[i]
 		e := eventIndex(&m.Saga)
@@ -27,34 +65,32 @@ func (w *world) afterMove() {
 		}
 	}
 	w.agg.ForgetEmissions()
-	for e := range w.b.plans {
-		s := w.saga(e)
-		if s == nil {
-			continue
+	return sent
+}
+
+// checkPublished: every change that readers follow is published, once (G1).
+func (w *world) checkPublished(s *saga.Saga, e int, sent *publishedKinds) {
+	was := &w.was[e]
+	turned := func(to saga.State) int {
+		if was.state != to && s.State == to {
+			return 1
 		}
-		was := w.was[e]
-		turned := func(to saga.State) int {
-			if was.state != to && s.State == to {
-				return 1
-			}
-			return 0
-		}
-		if sent[e][saga.SagaCompleted] != turned(saga.Completed) || sent[e][saga.SagaCompensated] < turned(saga.Compensated) ||
-			sent[e][saga.CompensationRequested] != turned(saga.Failing) {
-			w.breaks("G1: e%d went from %s to %s and published %v", e+1, was.state, s.State, sent[e])
-		}
-		for _, t := range s.Steps {
-			if (t.State == saga.Ready || t.State == saga.Resolving) && t.Due == 0 {
-				w.breaks("G9: %s %s is %s and due at %d", part{e, destIndex(t.Dest)}, t.Dir, t.State, t.Due)
-			}
-		}
-		attention := s.Attention != ""
-		if attention && !was.attention && sent[e][saga.SagaParked] == 0 {
-			w.breaks("G1: e%d got attention without an event", e+1)
-		}
-		if !attention && was.attention && sent[e][saga.SagaResumed]+sent[e][saga.SagaCompleted]+sent[e][saga.SagaCompensated] == 0 {
-			w.breaks("G1: e%d lost attention without an event", e+1)
-		}
+		return 0
+	}
+	if sent[saga.SagaCompleted] != turned(saga.Completed) || sent[saga.SagaCompensated] < turned(saga.Compensated) ||
+		sent[saga.CompensationRequested] != turned(saga.Failing) {
+		w.breaks("G1: e%d went from %s to %s and published %v", e+1, was.state, s.State, *sent)
+	}
+	attention := s.Attention != ""
+	if attention && !was.attention && sent[saga.SagaParked] == 0 {
+		w.breaks("G1: e%d got attention without an event", e+1)
+	}
+	if !attention && was.attention && sent[saga.SagaResumed]+sent[saga.SagaCompleted]+sent[saga.SagaCompensated] == 0 {
+		w.breaks("G1: e%d lost attention without an event", e+1)
+	}
+	sagaEvents := sent[saga.SagaCompleted] + sent[saga.SagaCompensated] + sent[saga.SagaParked] + sent[saga.SagaResumed]
+	if s.Revision != was.revision+int64(sagaEvents) {
+		w.breaks("e%d went from revision %d to %d by %d events", e+1, was.revision, s.Revision, sagaEvents)
 	}
 }
 
@@ -193,6 +229,11 @@ func (w *world) landDo(e, d int) {
 			w.breaks("G8: %s was done after %s", part{e, d}, part{x, d})
 		}
 	}
+	for x := range maxDests {
+		if me, p := (part{e, d}), (part{e, x}); w.undid[e][x] > 0 && w.dependsOn(me, p) {
+			w.breaks("G7: %s was done after %s, which it depended on, was undone", me, p)
+		}
+	}
 }
 
 // landUndo is the API undoing the work.
@@ -205,6 +246,9 @@ func (w *world) landUndo(e, d int) {
 		return
 	}
 	w.undid[e][d] = 1
+	if w.keepUndone {
+		w.undone = append(w.undone, me)
+	}
 	if w.effect[e][d] != effected {
 		w.breaks("%s was undone before it was done", me)
 	}
@@ -224,37 +268,66 @@ func (w *world) landUndo(e, d int) {
 
 // broken checks what must hold in every state.
 func (w *world) broken() string {
-	if w.bad != "" {
-		return w.bad
-	}
-	unwoundCreate := false
 	for _, s := range w.agg.Sagas {
 		e := eventIndex(s)
-		stands := s.State == saga.Running || s.State == saga.Completed
-		switch {
-		case w.cancelled && s.Version < w.b.cancel && stands:
-			w.breaks("e%d is cancelled and %s", e+1, s.State)
-		case unwoundCreate && stands:
-			w.breaks("e%d is %s, its create was unwound", e+1, s.State)
-		case s.State.Open() && !w.alive(s, 0):
+		w.checkEnd(s, e)
+		if w.b.outcomes {
+			continue
+		}
+		if s.State.Open() && !w.alive(s, 0) {
 			w.breaks("G9: e%d is stuck", e+1)
 		}
-		if s.Role == saga.Create && s.CancelVersion == 0 && (s.State.Unwinding() || s.State == saga.Compensated) {
-			unwoundCreate = true
+		w.checkCertain(s, e)
+		look := false
+		for _, t := range s.Steps {
+			look = look || t.State == saga.Parked || t.State == saga.Expected && w.overdue
 		}
-		w.checkSteps(s, e)
+		if look != (s.Attention != "") {
+			w.breaks("G9: e%d has attention %q", e+1, s.Attention)
+		}
+	}
+	if !w.b.outcomes {
+		w.checkScope(func(s *saga.Saga) bool { return s.State == saga.Running || s.State == saga.Completed })
 	}
 	return w.bad
 }
 
-func (w *world) checkSteps(s *saga.Saga, e int) {
-	look := false
+// checkCertain: what is not known to have happened, nor marked as maybe, did not happen and cannot any more (G3).
+func (w *world) checkCertain(s *saga.Saga, e int) {
 	for _, t := range s.Steps {
-		look = look || t.State == saga.Parked || t.State == saga.Expected && w.overdue
+		d, dir := destIndex(t.Dest), int(t.Dir-saga.Do)
+		if t.Maybe || t.State == saga.Calling || t.State == saga.Succeeded {
+			continue
+		}
+		happened := w.effect[e][d] == effected
+		if dir == undo {
+			happened = w.undid[e][d] > 0
+		}
+		answered := dir == do && w.effect[e][d] == denied && t.Rules.Idempotency == saga.Idempotent
+		if happened || w.net[e][d][dir] > 0 && !answered {
+			w.breaks("G3: %s %s is %s without maybe, and may have happened", part{e, d}, t.Dir, t.State)
+		}
 	}
-	if look != (s.Attention != "") {
-		w.breaks("G9: e%d has attention %q", e+1, s.Attention)
+}
+
+// checkScope: no cancelled saga stands, and none whose create was unwound, where standing is what the caller says.
+func (w *world) checkScope(stands func(*saga.Saga) bool) {
+	unwoundCreate := false
+	for _, s := range w.agg.Sagas {
+		switch {
+		case w.cancelled && s.Version < w.b.cancel && stands(s):
+			w.breaks("e%d is cancelled and %s", eventIndex(s)+1, s.State)
+		case unwoundCreate && stands(s):
+			w.breaks("e%d is %s, its create was unwound", eventIndex(s)+1, s.State)
+		}
+		if s.Role == saga.Create && s.CancelVersion == 0 && (s.State.Unwinding() || s.State == saga.Compensated) {
+			unwoundCreate = true
+		}
 	}
+}
+
+// checkEnd: an ended saga has the effects of its end.
+func (w *world) checkEnd(s *saga.Saga, e int) {
 	for _, d := range w.b.plans[e] {
 		t := stepOf(s, d, do)
 		if t == nil {
@@ -262,11 +335,8 @@ func (w *world) checkSteps(s *saga.Saga, e int) {
 		}
 		standing := w.effect[e][d] == effected && w.undid[e][d] == 0
 		switch {
-		case s.State == saga.Completed && !t.Late && !standing && t.State == saga.Succeeded:
+		case s.State == saga.Completed && !t.Late && !standing && t.State != saga.Skipped && t.Rules.OnRefused != saga.RefusalIgnored:
 			w.breaks("G9: e%d is COMPLETED without its effect at %s", e+1, destName(d))
-		case s.State == saga.Completed && !t.Late && t.State != saga.Succeeded && t.State != saga.Skipped &&
-			!(t.State == saga.Refused && t.Rules.OnRefused == saga.RefusalIgnored):
-			w.breaks("G9: e%d is COMPLETED, %s is %s", e+1, destName(d), t.State)
 		case s.State == saga.Compensated && standing && w.revert(e, d) != saga.RevertNone:
 			w.breaks("G9: e%d is COMPENSATED, its effect at %s remains", e+1, destName(d))
 		}
@@ -315,6 +385,7 @@ func (w *world) blocks(x, s *saga.Saga) bool {
 
 // stuck checks what must hold once nothing can happen any more but what people may do.
 func (w *world) stuck() string {
+	w.checkScope(func(s *saga.Saga) bool { return s.State == saga.Completed })
 	for _, s := range w.agg.Sagas {
 		if s.State.Open() && !w.excused(s, 0) {
 			w.breaks("G9: nothing is left to happen, and e%d is %s without attention", eventIndex(s)+1, s.State)

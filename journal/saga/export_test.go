@@ -13,13 +13,10 @@ const (
 	SkipTombstone = skipTombstone
 	SkipScope     = skipScope
 	SkipExpected  = skipExpected
+	SkipReverse   = skipReverse
+	SkipAwait     = skipAwait
+	SkipConfirm   = skipConfirm
 )
-
-// Mutations are all of them, with their names.
-var Mutations = map[string]Mutation{
-	"skipFence": skipFence, "skipMaybe": skipMaybe, "skipAdvance": skipAdvance, "skipRecheck": skipRecheck,
-	"skipTombstone": skipTombstone, "skipScope": skipScope, "skipExpected": skipExpected,
-}
 
 // Skip leaves a rule out of the aggregate's transitions.
 func (a *Aggregate) Skip(m Mutation) { a.skip = m }

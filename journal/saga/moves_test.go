@@ -3,6 +3,7 @@ package saga_test
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ebbline/ebb/journal/saga"
 )
@@ -86,6 +87,9 @@ func unpack(n uint32) move {
 
 // optional tells that the world may rest without the move: people need not act.
 func (m move) optional() bool { return m.kind == moveCancel || m.kind == moveRetry }
+
+// outage tells that the move ends a call by a fault that is the destination's or the set-up's (G10).
+func (m move) outage() bool { return m.kind == moveNotSent || m.kind == moveMisconfigured }
 
 // moves lists what can happen now.
 func (w *world) moves(out []move) []move {
@@ -187,6 +191,14 @@ func (w *world) stepMoves(out []move, t *saga.Step, m move) []move {
 		}
 		switch c[i].phase() {
 		case callOut:
+			if m.dir == do && w.b.skip[m.e][m.d] {
+				add(moveSkip, false)
+				if fault {
+					add(moveCrashUnsent, false)
+					add(moveReleaseUnsent, false)
+				}
+				continue
+			}
 			yes, no := w.answers(m)
 			if yes {
 				add(moveYes, false)
@@ -277,7 +289,7 @@ func (w *world) answers(m move) (yes, no bool) {
 func (w *world) apply(m move) {
 	w.before()
 	w.act(m)
-	w.afterMove()
+	w.checkMove(m)
 }
 
 func (w *world) act(m move) {
@@ -304,7 +316,8 @@ func (w *world) act(m move) {
 		w.agg.Touch(w.env())
 	case moveWait:
 		w.waits++
-		w.now += saga.Instant(60_000_000)
+		w.now = w.now.Add(2 * time.Minute)
+		w.overdue = w.now >= deadline
 		w.agg.Touch(w.env())
 	case moveRetry:
 		w.retries++
@@ -343,7 +356,7 @@ func (w *world) claim(e, d, dir int) {
 		w.must(err, saga.ErrNotClaimable)
 		return
 	}
-	if why != "" {
+	if why != "" && !w.b.outcomes {
 		w.breaks("%s", why)
 	}
 	w.excuse[e][d] |= excuse
@@ -427,7 +440,22 @@ func (w *world) epoch(e, d, dir int, c call) int64 {
 }
 
 func (w *world) record(e, d, dir int, c call, r saga.Result) {
-	w.must(w.agg.Record(w.env(), eventID(e), destNames[d], directions[dir], w.epoch(e, d, dir, c), r), saga.ErrFenced)
+	before := *w.step(e, d, dir)
+	err := w.agg.Record(w.env(), eventID(e), destNames[d], directions[dir], w.epoch(e, d, dir, c), r)
+	w.must(err, saga.ErrFenced)
+	if w.b.outcomes {
+		return
+	}
+	now := w.step(e, d, dir)
+	mine := c.current() && before.State == saga.Calling
+	switch {
+	case r.Class == saga.ClassSucceeded && (err != nil || now.State != saga.Succeeded):
+		w.breaks("G5: a success of %s %s did not settle it: %s", part{e, d}, directions[dir], now.State)
+	case r.Class != saga.ClassSucceeded && (err == nil) != mine:
+		w.breaks("G5: the result %s of %s %s came from another than the holder: %v", r.Class, part{e, d}, directions[dir], err)
+	case err != nil && before != *now:
+		w.breaks("G5: a fenced result changed %s %s", part{e, d}, directions[dir])
+	}
 }
 
 // must checks that a transition returned no error but the one that may come.

@@ -13,4 +13,7 @@ const (
 	skipTombstone          // a cancel does not reach events that are read later
 	skipScope              // a refused create unwinds its own saga only
 	skipExpected           // a saga completes without the destinations that have not read it
+	skipReverse            // an undo does not wait for what was done later
+	skipAwait              // an undo does not wait for attempts that are out
+	skipConfirm            // a refusal counts although an earlier attempt may still land, where refusals are not remembered
 )

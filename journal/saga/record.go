@@ -122,7 +122,7 @@ func (a *Aggregate) stop(s *Saga, t *Step, reason string) {
 
 // refused handles a definite no.
 func (a *Aggregate) refused(env Env, s *Saga, t *Step, r Result) {
-	if t.Maybe && t.Rules.Idempotency == SuccessOnly {
+	if t.Maybe && t.Rules.Idempotency == SuccessOnly && a.skip != skipConfirm {
 		// An earlier attempt may still land, and its success is not remembered as refused: a repeat proves nothing.
 		t.park("refused, but an earlier attempt may have happened: " + r.Reason)
 		return

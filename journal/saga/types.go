@@ -173,6 +173,9 @@ func (r Revert) String() string { return name(revertNames[:], int(r)) }
 
 // ParseRevert reads a Revert's name; the empty text is the zero value.
 func ParseRevert(s string) (Revert, error) {
+	if s == "" {
+		return 0, nil
+	}
 	n, err := parse(revertNames[:], s, "revert")
 	return Revert(n), err
 }
@@ -186,7 +189,7 @@ func name(names []string, i int) string {
 
 func parse(names []string, s, what string) (int, error) {
 	for i, n := range names {
-		if n == s {
+		if n == s && n != "" {
 			return i, nil
 		}
 	}

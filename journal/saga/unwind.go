@@ -140,8 +140,11 @@ func (a *Aggregate) undoInTurn(s *Saga, t *Step) bool {
 		if j == i {
 			continue
 		}
-		if p.do.State == Calling {
+		if p.do.State == Calling && a.skip != skipAwait {
 			return false
+		}
+		if a.skip == skipReverse {
+			continue
 		}
 		if p.dependsOn(me) {
 			if p.open() || p.pending() {

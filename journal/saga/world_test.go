@@ -42,6 +42,8 @@ type bounds struct {
 	rules []saga.Rules
 	// revert is what undoing takes, per event and destination; the zero value means a pinned undo.
 	revert [maxEvents][maxDests]saga.Revert
+	// skip marks steps that have nothing to send.
+	skip [maxEvents][maxDests]bool
 	// late marks destinations that join by backfill: no other group's plan has them.
 	late [maxDests]bool
 	// never marks destinations whose group reads nothing, ever.
@@ -60,6 +62,8 @@ type bounds struct {
 	throttles, outages, waits int
 	// impatient lets every destination's patience run out at any moment.
 	impatient bool
+	// outcomes checks only what can be seen from outside: what the API did, in which order, and how the sagas ended.
+	outcomes bool
 	// mutation is the rule that is left out.
 	mutation saga.Mutation
 }
@@ -167,7 +171,11 @@ type world struct {
 		state     saga.State
 		attention bool
 		revision  int64
+		maybe     uint8
 	}
+	// undone lists what the API undid, in order, if it is kept.
+	undone     []part
+	keepUndone bool
 }
 
 func newWorld(b *bounds) *world {
