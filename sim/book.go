@@ -25,7 +25,7 @@ func idOf(destination, key string) keyID {
 
 func fingerprintOf(c *Call) fingerprint {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\x00%s\x00", c.Method, c.Target)
+	h.Write([]byte(c.Method + "\x00" + c.Target + "\x00"))
 	h.Write(c.Body)
 	return fingerprint(h.Sum(nil)[:16])
 }

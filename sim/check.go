@@ -176,11 +176,11 @@ func CheckReverse(effects []Effect) []Violation {
 	made, last := map[string]int64{}, map[string]Effect{}
 	var found []Violation
 	for _, e := range inOrder(effects) {
-		switch {
-		case e.Direction == Do:
+		switch e.Direction {
+		case Do:
 			made[e.Thing] = e.Seq
 			delete(last, e.Aggregate) // what is done after an undo begins anew
-		case e.Direction == Undo:
+		case Undo:
 			if before, ok := last[e.Aggregate]; ok && made[e.Thing] > made[before.Thing] {
 				found = append(found, Violation{NotReverse, e.Aggregate, []int64{before.Seq, e.Seq},
 					fmt.Sprintf("%s was ended before %s, which was made later", before.Thing, e.Thing)})

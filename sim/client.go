@@ -164,7 +164,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) error
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	if out == nil {
 		_, err = io.Copy(io.Discard, resp.Body)
 	} else {
@@ -193,7 +193,7 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader, 
 	if resp.StatusCode < 300 {
 		return resp, nil
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	var p problem
 	data, err := io.ReadAll(io.LimitReader(resp.Body, 1<<16))
 	if err != nil || json.Unmarshal(data, &p) != nil {
@@ -207,7 +207,7 @@ func eachRow[T any](ctx context.Context, c *Client, path string, f Filter, yield
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	dec := json.NewDecoder(bufio.NewReaderSize(resp.Body, 1<<16))
 	for {
 		var row T

@@ -55,7 +55,9 @@ func (s *Sim) serve(ctx context.Context, ln net.Listener) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close() // hung calls are what faults are for
 	}
-	<-served
+	if ended := <-served; !errors.Is(ended, http.ErrServerClosed) {
+		err = errors.Join(err, ended)
+	}
 	return err
 }
 
@@ -135,7 +137,7 @@ type door struct {
 	inner   net.Listener // nil while shut
 	opened  chan struct{}
 	shut    bool
-	refused string // id of the fault whose connections were cut
+	refused int // serial of the fault for which connections were cut
 	conns   map[*doorConn]struct{}
 }
 
@@ -161,15 +163,15 @@ func (d *door) Close() error {
 }
 
 // obey changes the state for the fault that is live now, or for none.
-func (d *door) obey(f *Fault) {
+func (d *door) obey(f *scripted) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	shut := f != nil && f.Mode == RefuseByClosing
 	if f == nil {
-		d.refused = ""
-	} else if d.refused != f.ID {
+		d.refused = 0
+	} else if d.refused != f.serial {
 		// Connections made before would go on past the fault.
-		d.refused = f.ID
+		d.refused = f.serial
 		for c := range d.conns {
 			_ = c.reset()
 		}

@@ -67,7 +67,9 @@ func TestHangUntilTheClientGivesUp(t *testing.T) {
 			}
 			cancel()
 			require.ErrorIs(t, <-ended, context.Canceled)
-			until(t, "the effect lands though nobody waits", func() bool { return len(b.sim.Effects()) == 1 })
+			until(t, "the effect lands though nobody waits, and the key is free", func() bool {
+				return len(b.sim.Effects()) == 1 && b.sim.Stats().InFlight == 0
+			})
 			r := b.post(t, "/api/billing", "k", "7", billingBody)
 			require.Equal(t, 200, r.status)
 			require.Len(t, b.effects(t), 1)

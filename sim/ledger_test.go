@@ -211,7 +211,7 @@ func (b *testBundle) get(t *testing.T, path string, status int, into any) {
 	t.Helper()
 	resp, err := b.http.Get(b.url + path)
 	require.NoError(t, err)
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	require.Equal(t, status, resp.StatusCode, path)
 	if into != nil {
 		require.NoError(t, json.NewDecoder(resp.Body).Decode(into))

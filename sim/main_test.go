@@ -142,7 +142,7 @@ func (b *testBundle) try(method, path, key, order, body string) (testReply, erro
 	if err != nil {
 		return testReply{}, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	data, err := io.ReadAll(resp.Body)
 	return testReply{resp.StatusCode, resp.Header, string(data)}, err
 }

@@ -15,12 +15,14 @@ type script struct {
 	mu     sync.Mutex
 	faults []scripted
 	lastID int
+	serial int
 }
 
 type scripted struct {
 	Fault
-	until time.Time // zero: no end
-	draws int
+	until  time.Time // zero: no end
+	draws  int
+	serial int // from 1; tells a fault from an earlier one of the same id
 }
 
 // set replaces the script; add appends to it. Both return the faults with ids.
@@ -54,7 +56,8 @@ func (s *script) addLocked(faults []Fault) ([]Fault, error) {
 			return nil, fmt.Errorf("fault id %q is taken; choose another or leave it out", f.ID)
 		}
 		f.Struck = 0
-		one := scripted{Fault: f}
+		s.serial++
+		one := scripted{Fault: f, serial: s.serial}
 		if f.For > 0 {
 			one.until = s.now().Add(time.Duration(f.For))
 		}
@@ -126,12 +129,12 @@ func (f *scripted) live(now time.Time) bool {
 
 // refusing returns the live fault that keeps the destination's own listener
 // from taking connections.
-func (s *script) refusing(destination string) *Fault {
+func (s *script) refusing(destination string) *scripted {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.faults {
 		if f := &s.faults[i]; f.live(s.now()) && f.refuses(destination) {
-			found := f.Fault
+			found := *f
 			return &found
 		}
 	}

@@ -127,7 +127,9 @@ func (s *Sim) getSummary(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var effects []Effect
-	s.EachEffect(Filter{Aggregate: f.Aggregate}, func(e Effect) bool {
+	since, limit := f.Since, pageSize(f) // of orders here, not of effects
+	f.Since, f.Limit = 0, 0
+	s.EachEffect(f, func(e Effect) bool {
 		effects = append(effects, e)
 		return true
 	})
@@ -138,8 +140,8 @@ func (s *Sim) getSummary(w http.ResponseWriter, r *http.Request) {
 			page.Live++
 		}
 	}
-	from := min(int(f.Since), len(all))
-	to := min(from+pageSize(f), len(all))
+	from := min(int(since), len(all))
+	to := min(from+limit, len(all))
 	page.Orders = all[from:to]
 	if to < len(all) {
 		page.Next = int64(to)
