@@ -43,7 +43,7 @@ FROM unnest($1::text[], $2::text[]) AS k (t, i)
 JOIN ebb.sagas s ON s.aggregate_type = k.t AND s.aggregate_id = k.i`
 
 	stepColumns = `t.saga_id, t.destination, t.direction, t.state, t.maybe, t.attempt, t.epoch, t.worker, t.lease_until,
-	t.next_attempt_at, t.first_attempt_at, t.expect_by, t.seq, t.spec_version, t.late, t.superseded, t.outage, t.revert, t.outcome, t.reason`
+	t.next_attempt_at, t.first_attempt_at, t.first_sent_at, t.expect_by, t.seq, t.spec_version, t.late, t.superseded, t.outage, t.revert, t.outcome, t.reason`
 
 	stepsSQL = `SELECT ` + stepColumns + `
 FROM unnest($1::text[], $2::text[]) AS k (t, i)
@@ -106,13 +106,14 @@ func scanStep(row pgx.CollectableRow) (loadedStep, error) {
 	out := loadedStep{step: &saga.Step{}}
 	t := out.step
 	var dir, state, revert string
-	var lease, due, first, expect pgtype.Timestamptz
+	var lease, due, first, sent, expect pgtype.Timestamptz
 	err := row.Scan((*[16]byte)(&out.sagaID), &t.Dest, &dir, &state, &t.Maybe, &t.Attempt, &t.Epoch, &t.Worker, &lease,
-		&due, &first, &expect, &t.Seq, &t.SpecVersion, &t.Late, &t.Superseded, &t.Outage, &revert, &t.Outcome, &t.Reason)
+		&due, &first, &sent, &expect, &t.Seq, &t.SpecVersion, &t.Late, &t.Superseded, &t.Outage, &revert, &t.Outcome, &t.Reason)
 	if err != nil {
 		return out, err
 	}
-	t.Lease, t.Due, t.FirstAttempt, t.ExpectBy = instant(lease), instant(due), instant(first), instant(expect)
+	t.Lease, t.Due, t.FirstAttempt = instant(lease), instant(due), instant(first)
+	t.FirstSent, t.ExpectBy = instant(sent), instant(expect)
 	if t.Dir, err = saga.ParseDirection(dir); err != nil {
 		return out, err
 	}

@@ -103,3 +103,6 @@ func jitter(d time.Duration) time.Duration {
 	}
 	return rand.N(d)
 }
+
+// Ping asks the database for a sign of life.
+func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }

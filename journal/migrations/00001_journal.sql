@@ -55,6 +55,7 @@ CREATE TABLE ebb.steps (
 	lease_until     timestamptz,
 	next_attempt_at timestamptz,
 	first_attempt_at timestamptz,
+	first_sent_at   timestamptz,
 	expect_by       timestamptz,
 	seq             bigint      NOT NULL DEFAULT 0,
 	spec_version    int         NOT NULL,

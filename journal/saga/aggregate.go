@@ -57,6 +57,8 @@ type Step struct {
 	Due Instant
 	// FirstAttempt starts the destination's patience with this step.
 	FirstAttempt Instant
+	// FirstSent is the earliest moment at which a byte may have left under the step's key; nothing resets it.
+	FirstSent Instant
 	// ExpectBy is when an EXPECTED step gets attention.
 	ExpectBy Instant
 	// Seq is the place of a success in the aggregate's completion order (G7); zero before it.
@@ -107,11 +109,24 @@ const (
 	ExhaustedCompensates
 )
 
+// Ordering says how later events of an aggregate wait for earlier ones at a destination (G8).
+type Ordering uint8
+
+// The orderings.
+const (
+	OrderHold Ordering = iota // an open earlier step holds later ones, a parked one too
+	OrderPass                 // later events pass a parked step, which can then not be sent any more
+	OrderNone                 // events go in any order
+)
+
 // Rules are the parts of a destination's specification that decide transitions.
 type Rules struct {
 	// After names the destinations whose steps come first, where they are in the plan.
 	After       []string
 	Idempotency Idempotency
+	// Window is how long the destination remembers a key, counted from the first send; zero means for ever.
+	Window      time.Duration
+	Ordering    Ordering
 	OnRefused   OnRefused
 	OnExhausted OnExhausted
 	// MaxAttempts and MaxUndoAttempts bound charged attempts, at least 1.

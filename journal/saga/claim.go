@@ -22,6 +22,11 @@ func (a *Aggregate) Claim(env Env, id ID, dest string, dir Direction, worker str
 	if t.Due > env.Now || !a.mayClaim(s, t) {
 		return 0, ErrNotClaimable
 	}
+	if t.forgotten(env) {
+		t.park("may have happened, and the destination no longer remembers the key")
+		a.advance(env)
+		return 0, ErrNotClaimable
+	}
 	if t.State == Ready && !a.inTurn(s, t) && a.skip != skipRecheck {
 		t.State = Waiting
 		a.advance(env)
@@ -33,6 +38,9 @@ func (a *Aggregate) Claim(env Env, id ID, dest string, dir Direction, worker str
 	t.Worker, t.Lease, t.Due = worker, lease, 0
 	if t.FirstAttempt == 0 {
 		t.FirstAttempt = env.Now
+	}
+	if t.FirstSent == 0 {
+		t.FirstSent = env.Now
 	}
 	a.advance(env)
 	return t.Epoch, nil
@@ -76,7 +84,10 @@ func (a *Aggregate) doInTurn(s *Saga, t *Step) bool {
 		if e.State.Unwinding() {
 			return false
 		}
-		if d := e.Step(t.Dest, Do); d != nil && !d.State.Settled() && !d.Superseded {
+		if t.Rules.Ordering == OrderNone {
+			continue
+		}
+		if d := e.Step(t.Dest, Do); d != nil && d.holds(t.Rules.Ordering) {
 			return false
 		}
 		if u := e.Step(t.Dest, Undo); u != nil && !u.State.Settled() {
@@ -84,6 +95,16 @@ func (a *Aggregate) doInTurn(s *Saga, t *Step) bool {
 		}
 	}
 	return true
+}
+
+// holds tells whether an open do step holds later events back.
+func (t *Step) holds(o Ordering) bool {
+	return !t.State.Settled() && !t.Superseded && !(t.State == Parked && o == OrderPass)
+}
+
+// forgotten tells whether a repeat could do the work twice because the destination's memory of the key has ended.
+func (t *Step) forgotten(env Env) bool {
+	return t.Maybe && t.Rules.Window > 0 && env.Now >= t.FirstSent.Add(t.Rules.Window)
 }
 
 // passed tells whether a do step lets those after it go on.

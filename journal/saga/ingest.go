@@ -31,7 +31,7 @@ func (a *Aggregate) Ingest(env Env, ev Event, plan []Planned, dest string, expec
 	}
 	if t != nil && t.State == Expected {
 		t.State, t.ExpectBy = Waiting, 0
-		if later := a.claimedAfter(s, dest); later != nil {
+		if later := a.claimedAfter(s, t); later != nil {
 			t.park("superseded: a later event of the aggregate was sent first")
 			t.Superseded = true
 		}
@@ -88,10 +88,13 @@ func (a *Aggregate) join(s *Saga, plan []Planned, dest string) *Step {
 	return nil
 }
 
-// claimedAfter returns a later saga whose step at the destination has ever been claimed, or nil.
-func (a *Aggregate) claimedAfter(s *Saga, dest string) *Saga {
+// claimedAfter returns a later saga whose step at the destination has ever been claimed, or nil, also where order does not matter.
+func (a *Aggregate) claimedAfter(s *Saga, t *Step) *Saga {
+	if t.Rules.Ordering == OrderNone {
+		return nil
+	}
 	for _, x := range a.Sagas {
-		if t := x.Step(dest, Do); t != nil && before(s, x) && t.Epoch > 0 {
+		if l := x.Step(t.Dest, Do); l != nil && before(s, x) && l.Epoch > 0 {
 			return x
 		}
 	}

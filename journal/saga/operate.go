@@ -23,9 +23,9 @@ func (a *Aggregate) Retry(env Env, id ID, dest string, dir Direction) error {
 		return ErrNoStep
 	case t.State != Parked:
 		return ErrNotParked
-	case t.Superseded:
+	case t.Superseded, dir == Do && s.State == Running && a.claimedAfter(s, t) != nil:
 		return ErrSuperseded
-	case t.Maybe && !t.Rules.repeatable():
+	case t.Maybe && !t.Rules.repeatable(), t.forgotten(env):
 		return ErrUnresolved
 	case dir == Undo && s.Step(dest, Do).Revert == RevertBroken:
 		return ErrNoUndo

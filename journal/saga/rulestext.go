@@ -2,6 +2,7 @@ package saga
 
 var (
 	idempotencyNames = [...]string{"none", "success_only", "all"}
+	orderingNames    = [...]string{"hold", "pass", "none"}
 	onRefusedNames   = [...]string{"compensate", "park", "ignore"}
 	onExhaustedNames = [...]string{"park", "compensate"}
 )
@@ -39,5 +40,17 @@ func (o OnExhausted) MarshalText() ([]byte, error) { return []byte(o.String()), 
 func (o *OnExhausted) UnmarshalText(b []byte) error {
 	n, err := parse(onExhaustedNames[:], string(b), "on_exhausted")
 	*o = OnExhausted(n)
+	return err
+}
+
+func (o Ordering) String() string { return name(orderingNames[:], int(o)) }
+
+// MarshalText gives `hold`, `pass` or `none`.
+func (o Ordering) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText reads what MarshalText gives.
+func (o *Ordering) UnmarshalText(b []byte) error {
+	n, err := parse(orderingNames[:], string(b), "ordering")
+	*o = Ordering(n)
 	return err
 }

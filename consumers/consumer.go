@@ -1,0 +1,177 @@
+package consumers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/ebbline/ebb/internal/intake"
+	"github.com/ebbline/ebb/journal"
+)
+
+// Consumer runs one destination. Make it with New, then call Run once.
+type Consumer struct {
+	cfg     Config
+	log     *slog.Logger
+	reader  *intake.Reader
+	record  *journal.Group[journal.Recording]
+	release *journal.Group[journal.Return]
+	breaker *breaker
+	health  *health
+	limiter *rate.Limiter
+	flights *flights
+	link    *link
+}
+
+// New checks the configuration; it does not connect.
+func New(cfg Config) (*Consumer, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	c := &Consumer{
+		cfg: cfg, log: cfg.Logger,
+		breaker: newBreaker(cfg.BreakerAfter, cfg.ProbeEvery, cfg.ProbeMax, cfg.Concurrency),
+		health:  &health{}, flights: newFlights(), link: newLink(),
+	}
+	if cfg.RateEvery > 0 {
+		c.limiter = rate.NewLimiter(rate.Every(cfg.RateEvery), max(cfg.RateBurst, 1))
+	}
+	c.record = journal.NewGroup(journal.GroupConfig[journal.Recording]{
+		Max: cfg.Batch, Linger: cfg.Linger, Pause: 100 * time.Millisecond,
+		Key: func(m journal.Recording) journal.Key { return m.Aggregate },
+		Run: func(ctx context.Context, b []journal.Recording) ([]error, error) {
+			return watched(c.link, cfg.Store.Record)(ctx, b)
+		},
+		Alone:     c.recordMinimal,
+		Retryable: journal.Retryable,
+	})
+	c.release = journal.NewGroup(journal.GroupConfig[journal.Return]{
+		Max: cfg.Batch, Linger: cfg.Linger, Pause: 100 * time.Millisecond,
+		Key: func(m journal.Return) journal.Key { return m.Aggregate },
+		Run: func(ctx context.Context, b []journal.Return) ([]error, error) {
+			return watched(c.link, cfg.Store.Release)(ctx, b)
+		},
+		Retryable: journal.Retryable,
+	})
+	reader, err := intake.New(intake.Config{
+		Brokers: cfg.Brokers, Options: cfg.KafkaOptions, Group: cfg.Group, Topics: cfg.Topics, Logger: cfg.Logger,
+		Places: c.places, First: c.first, Take: c.take, Ready: c.ready,
+	})
+	c.reader = reader
+	return c, err
+}
+
+// watched lets the link know how a call of the store went.
+func watched[A, B any](l *link, f func(context.Context, A) (B, error)) func(context.Context, A) (B, error) {
+	return func(ctx context.Context, a A) (B, error) {
+		out, err := f(ctx, a)
+		l.saw(err)
+		return out, err
+	}
+}
+
+// Run works until ctx ends, and then stops in order: no new records, no new calls, the grace for calls in flight, what is cut off
+// given back, results stored, the group left. It returns nil after an orderly stop, else what ended it.
+func (c *Consumer) Run(ctx context.Context) error {
+	if _, err := c.cfg.Store.Latest(ctx, c.cfg.Destination); err != nil {
+		return fmt.Errorf("destination %s: %w", c.cfg.Destination, err)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	calls, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cut(nil)
+	store, closeStore := context.WithCancel(context.WithoutCancel(ctx))
+	defer closeStore()
+	hard, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+
+	var groups, loops sync.WaitGroup
+	groups.Go(func() { c.record.Run(store, hard) })
+	groups.Go(func() { c.release.Run(store, hard) })
+	loops.Go(func() { stop(c.reader.Run(ctx)) })
+	loops.Go(func() { c.expire(ctx) })
+	loops.Go(func() { c.dispatch(ctx, calls) })
+
+	<-ctx.Done()
+	c.flights.wait(c.cfg.Grace)
+	cut(errShutdown)
+	// What is cut off returns at once; to give it back takes a transaction. A database that is down must not keep us for ever.
+	overdue := time.AfterFunc(c.cfg.Grace, giveUp)
+	defer overdue.Stop()
+	loops.Wait()
+	c.flights.wait(-1)
+	closeStore()
+	groups.Wait()
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// errShutdown is the cause of calls that are cut off at the end of the grace.
+var errShutdown = errors.New("shutting down")
+
+// flights counts attempts from their claim until their end is stored.
+type flights struct {
+	mu    sync.Mutex
+	n     int
+	freed chan struct{} // has a value after a place became free
+	idle  chan struct{} // closed while n is 0
+}
+
+func newFlights() *flights {
+	f := &flights{freed: make(chan struct{}, 1), idle: make(chan struct{})}
+	close(f.idle)
+	return f
+}
+
+func (f *flights) add(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.n == 0 && n > 0 {
+		f.idle = make(chan struct{})
+	}
+	f.n += n
+}
+
+func (f *flights) done() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.n--
+	if f.n == 0 {
+		close(f.idle)
+	}
+	select {
+	case f.freed <- struct{}{}:
+	default:
+	}
+}
+
+func (f *flights) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.n
+}
+
+// wait waits until nothing is in flight, at most for d; negative means for ever.
+func (f *flights) wait(d time.Duration) {
+	f.mu.Lock()
+	idle := f.idle
+	f.mu.Unlock()
+	if d < 0 {
+		<-idle
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-idle:
+	case <-t.C:
+	}
+}

@@ -1,0 +1,221 @@
+package consumers
+
+import (
+	"context"
+	"time"
+
+	"github.com/ebbline/ebb/internal/failpoint"
+	"github.com/ebbline/ebb/journal"
+	"github.com/ebbline/ebb/journal/saga"
+)
+
+// dispatch claims what is due and starts its attempts until ctx ends. Attempts run under calls.
+func (c *Consumer) dispatch(ctx, calls context.Context) {
+	wakes, unsubscribe := c.cfg.Store.Wakes(c.cfg.Destination)
+	defer unsubscribe()
+	for ctx.Err() == nil {
+		places, wait := c.vacancies()
+		if places == 0 {
+			c.sleep(ctx, nil, wait)
+			continue
+		}
+		started := time.Now()
+		batch, err := c.claim(ctx, places)
+		if err != nil {
+			if ctx.Err() == nil {
+				c.log.WarnContext(ctx, "claim failed, trying again", "error", err)
+			}
+			c.sleep(ctx, nil, 200*time.Millisecond)
+			continue
+		}
+		c.start(calls, batch.Claimed, started)
+		if len(batch.Claimed)+batch.Settled == 0 {
+			c.sleep(ctx, wakes, c.untilDue(batch))
+		}
+	}
+}
+
+// claim is not cut off by the stop: a claim that was committed without our knowing would wait for its lease to run out.
+func (c *Consumer) claim(ctx context.Context, places int) (journal.ClaimBatch, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.lease())
+	defer cancel()
+	batch, err := watched(c.link, c.cfg.Store.Claim)(ctx, journal.ClaimRequest{
+		Destination: c.cfg.Destination, Worker: c.cfg.Worker, Limit: places, Lease: c.cfg.lease(), Prepare: c.cfg.Endpoint.Prepare,
+	})
+	if c.limiter != nil {
+		c.limiter.AllowN(time.Now(), len(batch.Claimed))
+	}
+	return batch, err
+}
+
+// untilDue is how long there is nothing to claim as far as the batch tells.
+func (c *Consumer) untilDue(b journal.ClaimBatch) time.Duration {
+	switch {
+	case b.Busy > 0:
+		return 2 * time.Millisecond
+	case b.Next >= 0:
+		return min(b.Next+time.Millisecond, c.cfg.Scan)
+	default:
+		return c.cfg.Scan
+	}
+}
+
+// vacancies is how many claims may be made now, and how long to wait if there are none.
+func (c *Consumer) vacancies() (int, time.Duration) {
+	flying := c.flights.count()
+	n := min(c.cfg.Concurrency-flying, c.cfg.Batch)
+	allowed, wait := c.breaker.allow(time.Now(), flying)
+	n = min(n, allowed)
+	if n <= 0 {
+		return 0, wait
+	}
+	if c.limiter == nil {
+		return n, 0
+	}
+	if n = min(n, int(c.limiter.Tokens())); n <= 0 {
+		return 0, c.cfg.RateEvery
+	}
+	return n, 0
+}
+
+// sleep waits for a wake-up, a free place or the time to pass.
+func (c *Consumer) sleep(ctx context.Context, wakes <-chan struct{}, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	freed := c.flights.freed
+	if wakes != nil {
+		freed = nil // there are places; what lacks is work
+	}
+	select {
+	case <-ctx.Done():
+	case <-wakes:
+	case <-freed:
+	case <-t.C:
+	}
+}
+
+// start begins the attempts of the claims.
+func (c *Consumer) start(calls context.Context, claimed []journal.Claimed, started time.Time) {
+	c.flights.add(len(claimed))
+	deadline := started.Add(c.cfg.LeaseMargin)
+	for _, m := range claimed {
+		go c.attempt(calls, m, deadline)
+	}
+}
+
+// attempt makes one call and hands over how it ended.
+func (c *Consumer) attempt(ctx context.Context, m journal.Claimed, deadline time.Time) {
+	claimedAt := time.Now()
+	if err := failpoint.Hit("consumers.before-send"); err != nil {
+		c.giveBack(ctx, m, false)
+		return
+	}
+	end := c.cfg.Endpoint.Attempt(ctx, Call{Claimed: m, Key: Key(m), Deadline: deadline})
+	if err := failpoint.Hit("consumers.after-reply"); err != nil {
+		c.giveBack(ctx, m, end.Exchange.Sent)
+		return
+	}
+	interrupted := ctx.Err() != nil && end.Class != saga.ClassSucceeded && end.Class != saga.ClassRefused
+	if interrupted || end.HeldBack {
+		c.giveBack(ctx, m, end.Exchange.Sent)
+		return
+	}
+	c.judge(ctx, m, end)
+	result := saga.Result{
+		Class: end.Class, Reason: end.Reason, RetryAfter: end.RetryAfter, Revert: end.Revert,
+		Healthy: c.health.answeredOther(m.Saga, claimedAt.Add(-m.Since)),
+	}
+	c.keep(ctx, journal.Recording{
+		Claimed: m, Worker: c.cfg.Worker, SpecHash: end.SpecHash, Result: result, Exchange: end.Exchange, Undo: end.Undo,
+	})
+}
+
+// Key is the Idempotency-Key of every attempt of a step (G4).
+func Key(m journal.Claimed) string {
+	return m.Saga.String() + ":" + m.Dest + ":" + m.Dir.String()
+}
+
+// judge lets breaker and health know about the end.
+func (c *Consumer) judge(ctx context.Context, m journal.Claimed, end Ended) {
+	now := time.Now()
+	if end.Class == saga.ClassSucceeded || end.Class == saga.ClassRefused {
+		c.health.answered(m.Saga, now)
+	}
+	before := c.breaker.state()
+	after := c.breaker.result(now, m.Saga, end.Outage)
+	if before != after {
+		c.log.WarnContext(ctx, "breaker", "from", before.String(), "to", after.String(), "reason", end.Reason)
+	}
+	c.cfg.Metrics.attempt(c.cfg.Destination, m.Dir, end.Class, m.Attempt, end.Exchange.Duration)
+	c.cfg.Metrics.breaker(c.cfg.Destination, after)
+}
+
+// keep stores a result; the attempt is in flight until then, so that its lease protects it.
+func (c *Consumer) keep(ctx context.Context, r journal.Recording) {
+	err := c.record.Submit(context.WithoutCancel(ctx), r, func(err error) {
+		c.flights.done()
+		c.noteLost(ctx, r.Claimed, err)
+	})
+	if err != nil {
+		c.flights.done()
+		c.noteLost(ctx, r.Claimed, err)
+	}
+}
+
+func (c *Consumer) giveBack(ctx context.Context, m journal.Claimed, sent bool) {
+	err := c.release.Submit(context.WithoutCancel(ctx), journal.Return{Claimed: m, Worker: c.cfg.Worker, Sent: sent}, func(err error) {
+		c.flights.done()
+		c.noteLost(ctx, m, err)
+	})
+	if err != nil {
+		c.flights.done()
+		c.noteLost(ctx, m, err)
+	}
+}
+
+// noteLost says what happened to a result that was not stored; its lease will run out, and the step goes on from there.
+func (c *Consumer) noteLost(ctx context.Context, m journal.Claimed, err error) {
+	if err != nil {
+		c.log.WarnContext(ctx, "result was not stored", "saga", m.Saga.String(), "direction", m.Dir.String(), "epoch", m.Epoch, "error", err)
+	}
+}
+
+// recordMinimal stores a success that the database refused as it was: it has happened, so it must be known.
+func (c *Consumer) recordMinimal(ctx context.Context, r journal.Recording, cause error) error {
+	if r.Result.Class != saga.ClassSucceeded {
+		return cause
+	}
+	c.log.ErrorContext(ctx, "a success could not be stored as it is", "saga", r.Saga.String(), "error", cause)
+	errs, err := c.cfg.Store.Record(ctx, []journal.Recording{r.Minimal()})
+	if err != nil {
+		return err
+	}
+	return errs[0]
+}
+
+// expire takes claims from workers whose leases have run out, as long as this process could have kept its own.
+func (c *Consumer) expire(ctx context.Context) {
+	every := max(c.cfg.lease()/8, 50*time.Millisecond)
+	for ctx.Err() == nil {
+		t := time.NewTimer(min(every, time.Second))
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+		}
+		if c.link.connectedFor(time.Now()) < c.cfg.lease() {
+			// Only a look that succeeds keeps the connection known while nothing else goes on.
+			c.link.saw(c.cfg.Store.Ping(ctx))
+			continue
+		}
+		n, err := c.cfg.Store.Expire(ctx, c.cfg.Destination, c.cfg.Batch)
+		c.link.saw(err)
+		if err != nil && ctx.Err() == nil {
+			c.log.WarnContext(ctx, "leases could not be looked at", "error", err)
+		}
+		if n > 0 {
+			c.log.InfoContext(ctx, "leases ran out", "steps", n)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+// Package consumers is the engine behind a destination: it takes its events in from Kafka, claims what is due, makes the calls, and
+// records how they ended.
+//
+// # Model
+//
+//	Kafka ──poll──▶ ingest ──▶ journal                (package internal/intake: durable first, then the offset)
+//	                             │ wake-up, timer, scan
+//	                             ▼
+//	             dispatcher ── claim ──▶ attempts ──▶ recorder ──▶ journal
+//	                 ▲   free places, rate, breaker       │ group commit
+//	                 └────────────────────────────────────┘
+//
+// Retries are rows in the journal, not goroutines: an attempt that is over holds nothing.
+//
+// # The breaker
+//
+//	        three results in a row, over different sagas, that are the destination's fault
+//	CLOSED ────────────────────────────────────────────────────────────────────────────▶ OPEN
+//	   ▲                                                                                   │ one probe at a time,
+//	   └── full speed again, one place more per normal answer ◀── RAMPING ◀── it answers ──┘ ever less often
+//
+// # Invariants
+//
+//   - G2: intake marks a record only after the journal has it.
+//   - G3: no byte leaves before the claim is committed, nor after the part of the lease that leaves room for the whole call.
+//   - G4: the request is what the journal stored at the first claim.
+//   - G10: on shutdown nothing new is sent, calls get the grace to end, and what is cut off is given back without charge.
+//   - G12: no transaction is open during a call.
+//
+// # Failure behaviour
+//
+// When the database is away, polls wait, results wait in memory, and leases are not expired until this process has been connected
+// for as long as one lasts. When Kafka is away, claims and calls go on.
+package consumers

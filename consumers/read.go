@@ -1,0 +1,185 @@
+package consumers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ebbline/ebb/internal/intake"
+	"github.com/ebbline/ebb/journal"
+	"github.com/ebbline/ebb/journal/saga"
+	"github.com/ebbline/ebb/schemas"
+)
+
+func (c *Consumer) places(ctx context.Context) (map[intake.TopicPartition]intake.Place, error) {
+	return Places(ctx, c.cfg.Store, c.cfg.Group)
+}
+
+// Places reads a reader's offsets from the journal in the form that intake wants.
+func Places(ctx context.Context, s *journal.Store, reader string) (map[intake.TopicPartition]intake.Place, error) {
+	stored, err := s.Offsets(ctx, reader)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[intake.TopicPartition]intake.Place, len(stored))
+	for p, at := range stored {
+		out[intake.TopicPartition(p)] = intake.Place{TopicID: at.TopicID, Next: at.Next}
+	}
+	return out, nil
+}
+
+func (c *Consumer) first(ctx context.Context) (map[intake.TopicPartition]int64, error) {
+	start, err := c.cfg.Store.StartOffsets(ctx, c.cfg.Destination)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[intake.TopicPartition]int64, len(start))
+	for p, at := range start {
+		out[intake.TopicPartition(p)] = at
+	}
+	return out, nil
+}
+
+// ready holds reading back while the destination has more to do than it should, so that lag stays visible in Kafka.
+func (c *Consumer) ready(ctx context.Context) error {
+	for {
+		b, err := c.cfg.Store.BacklogOf(ctx, c.cfg.Destination)
+		if err != nil || b.Ready+b.Calling <= int64(c.cfg.Backlog) {
+			return ctx.Err() // a database that is down shows when the records are to be taken in
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(250 * time.Millisecond):
+		}
+	}
+}
+
+// take makes a poll's records durable.
+func (c *Consumer) take(ctx context.Context, ids map[string][16]byte, records []*kgo.Record) error {
+	list := make([]journal.Record, len(records))
+	for i, r := range records {
+		var err error
+		if list[i], err = c.read(ctx, r); err != nil {
+			return err
+		}
+	}
+	reader := journal.Reader{Name: c.cfg.Group, Destination: c.cfg.Destination, TopicIDs: ids}
+	got, err := watched2(c.link, c.cfg.Store.Ingest)(ctx, reader, list)
+	if err != nil {
+		return err
+	}
+	c.cfg.Metrics.ingested(c.cfg.Destination, got, records)
+	if got.DeadLetters > 0 {
+		c.log.WarnContext(ctx, "records became dead letters", "count", got.DeadLetters)
+	}
+	return nil
+}
+
+func watched2[A, B, C any](l *link, f func(context.Context, A, B) (C, error)) func(context.Context, A, B) (C, error) {
+	return func(ctx context.Context, a A, b B) (C, error) {
+		out, err := f(ctx, a, b)
+		l.saw(err)
+		return out, err
+	}
+}
+
+// read turns a record into what the journal takes in. An error is nobody's fault and temporary: the registry is away. What is
+// wrong with the record itself makes it a dead letter.
+func (c *Consumer) read(ctx context.Context, r *kgo.Record) (journal.Record, error) {
+	out := journal.Record{Position: journal.Position{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}}
+	if r.Value == nil {
+		out.Skip = true
+		return out, nil
+	}
+	h := headersOf(r)
+	event, fault := envelope(c.cfg.AggregateType, r, h)
+	if fault == "" {
+		decoded, err := c.decode(ctx, r.Value)
+		var poison *schemas.DecodeError
+		var unknown *schemas.UnknownSchemaError
+		switch {
+		case err == nil:
+			event.SchemaID, event.Body = decoded.SchemaID, decoded.JSON
+		case errors.As(err, &poison):
+			fault = poison.Error()
+		case errors.As(err, &unknown):
+			fault = unknown.Error()
+		default:
+			return out, err
+		}
+	}
+	if fault != "" {
+		out.DeadLetter = DeadLetter(r, fault)
+		return out, nil
+	}
+	out.Event = event
+	return out, nil
+}
+
+// decode asks again for a schema that the registry does not know: it may lag behind its writer.
+func (c *Consumer) decode(ctx context.Context, value []byte) (schemas.Decoded, error) {
+	const tries = 3
+	for i := 1; ; i++ {
+		decoded, err := c.cfg.Decoder.Decode(ctx, value)
+		var unknown *schemas.UnknownSchemaError
+		if i == tries || !errors.As(err, &unknown) {
+			return decoded, err
+		}
+		select {
+		case <-ctx.Done():
+			return decoded, ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// headersOf gives the last header of each name, as the contract says.
+func headersOf(r *kgo.Record) map[string]string {
+	out := make(map[string]string, len(r.Headers))
+	for _, h := range r.Headers {
+		if h.Value != nil {
+			out[h.Key] = string(h.Value)
+		}
+	}
+	return out
+}
+
+// envelope reads key and headers; the text says what is wrong with them, without any value.
+func envelope(aggregateType string, r *kgo.Record, h map[string]string) (*journal.Event, string) {
+	id, err := saga.ParseID(h[schemas.HeaderID])
+	switch {
+	case err != nil:
+		return nil, "header id: " + err.Error()
+	case h[schemas.HeaderEventType] == "":
+		return nil, "header eventType is missing"
+	case len(r.Key) == 0:
+		return nil, "the record has no key"
+	case !utf8.Valid(r.Key) || !utf8.ValidString(h[schemas.HeaderEventType]):
+		return nil, "key or eventType is not UTF-8"
+	}
+	version := r.Offset + 1 // without a version, order is the partition's
+	if v, given := h[schemas.HeaderAggregateVersion]; given {
+		if version, err = strconv.ParseInt(v, 10, 64); err != nil || version < 0 {
+			return nil, fmt.Sprintf("header aggregateVersion is not a number: %d characters", len(v))
+		}
+	}
+	return &journal.Event{
+		ID: id, Type: h[schemas.HeaderEventType], Aggregate: journal.Key{Type: aggregateType, ID: string(r.Key)}, Version: version,
+		Payload: r.Value, TraceParent: h[schemas.HeaderTraceParent],
+	}, ""
+}
+
+// DeadLetter keeps a record byte for byte.
+func DeadLetter(r *kgo.Record, detail string) *journal.DeadLetter {
+	headers := make([]journal.Header, len(r.Headers))
+	for i, h := range r.Headers {
+		headers[i] = journal.Header{Name: h.Key, Value: h.Value}
+	}
+	return &journal.DeadLetter{Reason: "undecodable", Detail: detail, Key: r.Key, Headers: headers, Value: r.Value}
+}
