@@ -174,7 +174,7 @@ func (o *operation) effect(kind Kind, thing string) *Effect {
 }
 
 // undo checks that the thing in the path exists and is live, and makes the
-// effect that ends it. If it may not be ended, refused says why.
+// effect that ends it (S4). If it may not be ended, refused says why.
 func (o *operation) undo(kind, made Kind, noun string) (e *Effect, t *thing, refused *outcome) {
 	t = o.book.things[o.id]
 	var out outcome

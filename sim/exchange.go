@@ -135,7 +135,7 @@ func (x *exchange) latency() bool {
 }
 
 // failsByChance draws per order and attempt, not per arrival, so that a run
-// fails at the same places whatever the timing.
+// fails at the same places whatever the timing (S6).
 func (x *exchange) failsByChance() bool {
 	switch x.ep.outcome {
 	case alwaysSucceeds:

@@ -32,7 +32,7 @@ func (x *exchange) process(f *Fault) {
 }
 
 // durably works the call and returns its reply when that and the effect are on
-// disk. It lets go of the key whatever happens.
+// disk (S1). It lets go of the key whatever happens, but never before (S3).
 func (x *exchange) durably(body fields, f *Fault, claimed bool) (reply, bool) {
 	if claimed {
 		defer x.unclaim()
@@ -112,7 +112,7 @@ func (s *Sim) readAnswer(ref answerRef) (*answer, error) {
 	return r.Done.Answer, nil
 }
 
-// work decides the call and appends its effect and answer as one record.
+// work decides the call and appends its effect and answer as one record (S2).
 func (x *exchange) work(body fields, f *Fault) (reply, appendlog.Span, error) {
 	s := x.sim
 	s.mu.Lock()
