@@ -12,6 +12,9 @@ import (
 	"github.com/ebbline/ebb/journal/saga"
 )
 
+// historiesPerWorld makes each drawn world worth its drawing.
+const historiesPerWorld = 10
+
 // drawWorld draws a plan: destinations in a random order graph, events with random parts in it, and rules of every kind.
 func drawWorld(t *rapid.T) bounds {
 	coin := func(label string) bool { return rapid.Bool().Draw(t, label) }
@@ -92,10 +95,18 @@ func (h *longHistory) check(why string) {
 	}
 }
 
-// live makes random moves.
+// live makes random moves. A cancel comes late enough for something to have happened, and time passes now and then, or when
+// nothing else can happen.
 func (h *longHistory) live(steps int) {
-	for range steps {
+	cancelAfter := rapid.IntRange(0, steps).Draw(h.t, "cancelAfter")
+	for i := range steps {
 		h.moved = h.moves(h.moved[:0])
+		mayWait := rapid.IntRange(0, 9).Draw(h.t, "mayWait") == 0
+		unlikely := func(m move) bool { return m.kind == moveCancel && i < cancelAfter || m.kind == moveWait && !mayWait }
+		if !slices.ContainsFunc(h.moved, func(m move) bool { return !unlikely(m) }) {
+			unlikely = func(m move) bool { return m.kind == moveCancel && i < cancelAfter }
+		}
+		h.moved = slices.DeleteFunc(h.moved, unlikely)
 		if len(h.moved) == 0 {
 			return
 		}
@@ -136,6 +147,15 @@ func (h *longHistory) rest() {
 	h.check(h.stuck())
 }
 
+// end brings the history to rest, and cancels what stands then.
+func (h *longHistory) end() {
+	h.rest()
+	if h.b.cancel != 0 && !h.cancelled {
+		h.happen(move{kind: moveCancel})
+		h.rest()
+	}
+}
+
 func newHistory(t *rapid.T, b *bounds) *longHistory {
 	h := &longHistory{world: newWorld(b), t: t}
 	h.keepUndone = true
@@ -147,9 +167,11 @@ func TestG09LongHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b := drawWorld(t)
 		unlucky(t, &b)
-		h := newHistory(t, &b)
-		h.live(rapid.IntRange(10, 150).Draw(t, "steps"))
-		h.rest()
+		for range historiesPerWorld {
+			h := newHistory(t, &b)
+			h.live(rapid.IntRange(10, 150).Draw(t, "steps"))
+			h.end()
+		}
 	})
 }
 
@@ -167,10 +189,7 @@ func TestG07UndoIsTheReverseOfCompletion(t *testing.T) {
 		}
 		h := newHistory(t, &b)
 		h.live(rapid.IntRange(10, 80).Draw(t, "steps"))
-		if b.cancel != 0 && !h.cancelled {
-			h.happen(move{kind: moveCancel})
-		}
-		h.rest()
+		h.end()
 		for _, s := range h.agg.Sagas {
 			e := eventIndex(s)
 			var last int64 = 1 << 62
