@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/ebbline/ebb/destination/spec"
 )
@@ -97,7 +98,7 @@ func (s *Sender) build(a Attempt, live spec.Live) (*http.Request, *Error) {
 		return nil, &Error{Kind: KindSetup, Detail: "base address is not resolved"}
 	case a.Key == "" || !printable(a.Key):
 		return nil, &Error{Kind: KindSetup, Host: base.Host, Detail: "the idempotency key is empty or not printable"}
-	case !a.Deadline.IsZero() && a.Deadline == a.Deadline.Round(0): //nolint:revive // == on purpose: Round(0) drops the monotonic reading
+	case !a.Deadline.IsZero() && !monotonic(a.Deadline):
 		return nil, &Error{Kind: KindSetup, Host: base.Host, Detail: "the deadline has no monotonic reading; take it from time.Now"}
 	}
 	prefix := strings.TrimSuffix(base.EscapedPath(), "/")
@@ -118,6 +119,12 @@ func (s *Sender) build(a Attempt, live spec.Live) (*http.Request, *Error) {
 		Method: a.Request.Method, URL: target, Host: target.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}, nil
+}
+
+// monotonic reports whether t carries a monotonic reading. Round(0) strips it,
+// and == sees the difference that Equal does not.
+func monotonic(t time.Time) bool {
+	return t != t.Round(0) //nolint:staticcheck // Equal would compare the instants only
 }
 
 // keyHeader is Idempotency-Key in a form that net/http does not know: in the
@@ -160,7 +167,7 @@ func clone(request *http.Request, a Attempt) *http.Request {
 
 // receive reads the reply to its end.
 func (s *Sender) receive(ctx context.Context, reply *http.Response, live spec.Live, x *Exchange, end *End) *Error {
-	defer reply.Body.Close()
+	defer func() { _ = reply.Body.Close() }()
 	end.Status = reply.StatusCode
 	clean := newScrubber(live.Secrets())
 	x.Header = Mask(reply.Header)

@@ -115,7 +115,7 @@ func TestTimeouts(t *testing.T) {
 				return false
 			})
 			defer close(release)
-			s := newSender(t, call.Config{Resolve: live(t, w.url(), ""), Timeout: 100 * time.Millisecond})
+			s := newSender(t, call.Config{Resolve: live(t, w.url(), ""), Timeout: 750 * time.Millisecond})
 			x := s.Send(t.Context(), attempt("POST", "/a", `{}`))
 			require.Equal(t, call.Unknown, x.Class)
 			require.True(t, x.Maybe)
@@ -148,7 +148,7 @@ func TestHandshakeHang(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	s := newSender(t, call.Config{Resolve: live(t, "https://"+listener.Addr().String(), ""), Timeout: 100 * time.Millisecond})
 	x := s.Send(t.Context(), attempt("POST", "/a", `{}`))
 	require.Equal(t, call.NotSent, x.Class, x.Err)

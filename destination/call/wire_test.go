@@ -52,7 +52,7 @@ func serveWire(t *testing.T, answer func(n int, conn net.Conn) bool) *wire {
 }
 
 func (w *wire) serve(conn net.Conn) {
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	var raw strings.Builder
 	reader := bufio.NewReader(io.TeeReader(conn, &raw))
 	for {
@@ -266,7 +266,7 @@ func TestNothingSent(t *testing.T) {
 	closedPort := func() string {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
-		defer l.Close()
+		defer func() { _ = l.Close() }()
 		return "http://" + l.Addr().String()
 	}
 	w := serveWire(t, func(_ int, conn net.Conn) bool { reply(conn, okReply); return true })

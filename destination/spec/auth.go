@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-func (a Auth) credential(user, value string) (*credential, []string) {
+func (a Auth) credential(user, value string) *credential {
 	switch a.Kind {
 	case AuthBearer:
-		return &credential{"Authorization", "Bearer " + value}, []string{value}
+		return &credential{"Authorization", "Bearer " + value, []string{value}}
 	case AuthBasic:
 		pair := base64.StdEncoding.EncodeToString([]byte(user + ":" + value))
-		return &credential{"Authorization", "Basic " + pair}, []string{value, pair}
+		return &credential{"Authorization", "Basic " + pair, []string{value, pair}}
 	case AuthHeader:
-		return &credential{a.Header, value}, []string{value}
+		return &credential{a.Header, value, []string{value}}
 	}
-	return nil, nil
+	return nil
 }
 
 func (p *fileParser) auth(n *node) Auth {

@@ -181,7 +181,10 @@ func (p *fileParser) literal(c *Condition, m *node, what string) {
 	case kindBool:
 		c.Value = Literal{Kind: LiteralBool, Text: val.text}
 	case kindNumber:
-		number, _ := ParseDecimal(val.text)
+		number, ok := ParseDecimal(val.text)
+		if !ok {
+			p.add(val.pos, what+".value is a number with an absurd exponent", "")
+		}
 		c.Value = Literal{Kind: LiteralNumber, Text: val.text, Number: number}
 	case kindString:
 		c.Value = Literal{Kind: LiteralText, Text: val.text}

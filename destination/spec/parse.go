@@ -153,7 +153,7 @@ func (p *fileParser) idempotent(root *node) {
 
 func (p *fileParser) warn(pos Pos, message, suggestion string) {
 	p.spec.warnings = append(p.spec.warnings, Problem{
-		File: p.reader.file, Line: pos.Line, Column: pos.Column, Message: message, Suggestion: suggestion,
+		File: p.spec.File, Line: pos.Line, Column: pos.Column, Message: message, Suggestion: suggestion,
 	})
 }
 
@@ -203,13 +203,12 @@ func (p *fileParser) routes(root *node) {
 
 func (p *fileParser) single(root, request *node, common []Header) {
 	p.spec.Single = true
-	pos := root.pos
-	if n := root.get("request"); n != nil {
-		pos = n.pos
-	} else {
+	written := root.get("request")
+	if written == nil {
 		p.add(root.pos, "request is missing", "write request with method and url, or routes")
 		return
 	}
+	pos := written.pos
 	if root.get("otherwise") != nil {
 		p.add(keyPos(root, "otherwise"), "otherwise needs routes", "without routes, a false when skips the step")
 	}

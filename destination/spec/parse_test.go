@@ -1,7 +1,9 @@
 package spec_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -319,7 +321,11 @@ func TestResolve(t *testing.T) {
 	require.Equal(t, "X-Key", header)
 	require.Equal(t, "k canary-123", value)
 	require.Equal(t, []string{"k canary-123"}, live.Secrets())
-	require.NotContains(t, string(s.Source())+s.Hash()+live.String()+live.LogValue().String(), "canary")
+	encoded, err := json.Marshal(live)
+	require.NoError(t, err)
+	shown := fmt.Sprintf("%v %+v %#v %s %+v %s", live, live, live, live.LogValue(), struct{ inner spec.Live }{live}, encoded)
+	require.NotContains(t, string(s.Source())+s.Hash()+shown, "canary")
+	require.NotContains(t, shown, "stock.example.com", "an address may hold a secret too")
 
 	broken := map[string]func(*spec.Lookup){
 		"${env:STOCK_URL} is not set": func(l *spec.Lookup) {

@@ -113,13 +113,18 @@ func (e *ResolveError) Error() string {
 }
 
 // Live holds a Spec's resolved references. It prints as "[redacted]".
+//
+// Its fields are pointers because fmt does not ask an unexported field of an
+// outer struct how it wants to be printed; of a pointer it shows the address.
 type Live struct {
-	base    *url.URL
-	auth    *credential
-	secrets []string
+	base *url.URL
+	auth *credential
 }
 
-type credential struct{ header, value string }
+type credential struct {
+	header, value string
+	secrets       []string
+}
 
 const redacted = "[redacted]"
 
@@ -152,7 +157,12 @@ func (l Live) Credential() (header, value string, ok bool) {
 
 // Secrets gives every resolved credential, so that a reply which echoes one
 // can be cleaned before it is kept.
-func (l Live) Secrets() []string { return append([]string(nil), l.secrets...) }
+func (l Live) Secrets() []string {
+	if l.auth == nil {
+		return nil
+	}
+	return append([]string(nil), l.auth.secrets...)
+}
 
 // Resolve reads all references now. The error is a *ResolveError.
 func (s *Spec) Resolve(from Lookup) (Live, error) {
@@ -176,7 +186,7 @@ func (s *Spec) Resolve(from Lookup) (Live, error) {
 	if err != nil {
 		return Live{}, err
 	}
-	live.auth, live.secrets = s.Auth.credential(user, value)
+	live.auth = s.Auth.credential(user, value)
 	return live, nil
 }
 
