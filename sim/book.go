@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -68,23 +69,35 @@ func newBook() book {
 	}
 }
 
-// load takes one record of the file.
+// load takes one record of the file. It decodes no more than the state needs:
+// headers and bodies are most of the file.
 func (b *book) load(span appendlog.Span, payload []byte) error {
-	var r record
+	var r struct {
+		Call *callHead
+		Done *doneHead
+	}
 	if err := json.Unmarshal(payload, &r); err != nil {
 		return err
 	}
 	switch {
 	case r.Call != nil:
-		b.arrive(r.Call)
+		c := Call{Destination: r.Call.Destination, Direction: r.Call.Direction, Aggregate: r.Call.Aggregate, Key: r.Call.Key}
+		if bytes.Contains(payload, []byte(markerPrefix)) {
+			var whole record
+			if err := json.Unmarshal(payload, &whole); err != nil {
+				return err
+			}
+			c.Body = whole.Call.Body
+		}
+		b.arrive(&c)
 		b.calls = append(b.calls, callRef{call: span})
 	case r.Done != nil:
 		if r.Done.Call < 1 || r.Done.Call > int64(len(b.calls)) {
 			return fmt.Errorf("end of unknown call %d", r.Done.Call)
 		}
-		b.finish(span, r.Done)
+		b.finish(span, r.Done.Call, r.Done.Effect, r.Done.Answer)
 	default:
-		return fmt.Errorf("neither a call nor the end of one")
+		return errors.New("neither a call nor the end of one")
 	}
 	return nil
 }
@@ -103,7 +116,7 @@ func (b *book) arrive(c *Call) {
 // mark remembers the markers in a call for the whole order: not every
 // destination is told who the customer is.
 func (b *book) mark(c *Call) {
-	if !bytes.Contains(c.Body, []byte("refuse-")) && !strings.Contains(c.Aggregate, "refuse-") {
+	if !bytes.Contains(c.Body, []byte(markerPrefix)) && !strings.Contains(c.Aggregate, markerPrefix) {
 		return
 	}
 	for _, d := range Destinations() {
@@ -118,14 +131,14 @@ func (b *book) mark(c *Call) {
 
 func (b *book) nextEffect() int64 { return int64(len(b.effects)) + 1 }
 
-func (b *book) finish(span appendlog.Span, d *done) {
-	b.calls[d.Call-1].done = span
+func (b *book) finish(span appendlog.Span, call int64, e *Effect, a *answerHead) {
+	b.calls[call-1].done = span
 	var effect int64
-	if d.Effect != nil {
-		effect = d.Effect.Seq
-		b.apply(*d.Effect)
+	if e != nil {
+		effect = e.Seq
+		b.apply(*e)
 	}
-	if a := d.Answer; a != nil {
+	if a != nil {
 		ref := answerRef{span: span, at: a.At.UnixNano(), effect: effect, refused: a.refused()}
 		copy(ref.print[:], a.Fingerprint)
 		b.answers[idOf(a.Destination, a.Key)] = ref

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 )
 
@@ -124,19 +123,12 @@ func (c *Client) EachCall(ctx context.Context, f Filter, yield func(Call) error)
 
 // Summary returns what stands of each order, or of one if aggregate is given.
 func (c *Client) Summary(ctx context.Context, aggregate string) ([]Summary, error) {
-	q := Filter{Aggregate: aggregate, Limit: maxPage}.query()
-	var all []Summary
-	for {
-		var page summaryPage
-		if err := c.do(ctx, http.MethodGet, "/sim/summary?"+q.Encode(), nil, &page); err != nil {
-			return nil, err
-		}
-		all = append(all, page.Orders...)
-		if page.Next == 0 {
-			return all, nil
-		}
-		q.Set("since", strconv.FormatInt(page.Next, 10))
-	}
+	var out []Summary
+	err := eachRow(ctx, c, "/sim/summary", Filter{Aggregate: aggregate}, func(s Summary) error {
+		out = append(out, s)
+		return nil
+	})
+	return out, err
 }
 
 // Check runs [Check] over the whole effects ledger where it lies.

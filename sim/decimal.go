@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 )
 
@@ -54,16 +55,13 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// formatDecimal writes r exactly, with at least the given number of places.
-func formatDecimal(r *big.Rat, places int) string {
-	need, _ := r.FloatPrec()
-	return r.FloatString(max(need, places))
-}
-
-// placesOf counts the digits after the point as they were written.
+// placesOf returns how many digits after the point the number needs.
 func placesOf(text string) int {
-	if _, frac, ok := strings.Cut(text, "."); ok && isDigits(frac) {
-		return len(frac)
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	_, frac, _ := strings.Cut(mantissa, ".")
+	n, err := strconv.Atoi(exponent)
+	if err != nil {
+		n = 0
 	}
-	return 0
+	return max(len(frac)-n, 0)
 }

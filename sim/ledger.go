@@ -138,12 +138,31 @@ type done struct {
 
 // answer is a processed reply, kept for repeats and lookups under its key.
 type answer struct {
+	answerHead
+	Body RawBody `json:"body"`
+}
+
+type answerHead struct {
 	Destination string    `json:"destination"`
 	Key         string    `json:"key"`
 	Fingerprint []byte    `json:"fingerprint"` // of method, target and body
 	At          time.Time `json:"at"`
 	Status      int       `json:"status"`
-	Body        RawBody   `json:"body"`
 }
 
-func (a answer) refused() bool { return a.Status >= 400 }
+func (a answerHead) refused() bool { return a.Status >= 400 }
+
+// callHead and doneHead are what is read of the records when only the state or
+// a filter asks.
+type callHead struct {
+	Destination string    `json:"destination"`
+	Direction   Direction `json:"direction"`
+	Aggregate   string    `json:"aggregate"`
+	Key         string    `json:"key"`
+}
+
+type doneHead struct {
+	Call   int64       `json:"call"`
+	Effect *Effect     `json:"effect"`
+	Answer *answerHead `json:"answer"`
+}

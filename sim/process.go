@@ -132,18 +132,19 @@ func (x *exchange) work(body fields, f *Fault) (reply, appendlog.Span, error) {
 	if out.effect != nil {
 		d.Reply.Effect = out.effect.Seq
 	}
+	var head *answerHead
 	if x.call.Key != "" && !out.forget {
 		print := fingerprintOf(&x.call)
-		d.Answer = &answer{
-			Destination: x.call.Destination, Key: x.call.Key, Fingerprint: print[:],
-			At: now, Status: out.status, Body: rep.body,
+		head = &answerHead{
+			Destination: x.call.Destination, Key: x.call.Key, Fingerprint: print[:], At: now, Status: out.status,
 		}
+		d.Answer = &answer{*head, rep.body}
 	}
 	span, err := s.append(record{Done: d})
 	if err != nil {
 		return reply{}, span, err
 	}
-	s.book.finish(span, d)
+	s.book.finish(span, d.Call, d.Effect, head)
 	return rep, span, nil
 }
 

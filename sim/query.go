@@ -2,7 +2,9 @@ package sim
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -99,6 +101,19 @@ func (s *Sim) EachEffect(f Filter, yield func(Effect) bool) {
 // EachCall calls yield for the selected calls in order of arrival until it
 // returns false. The rows are read from the file, one at a time.
 func (s *Sim) EachCall(f Filter, yield func(Call) bool) error {
+	var bad error
+	err := s.eachRawCall(f, func(_ int64, row json.RawMessage) bool {
+		var c Call
+		if bad = json.Unmarshal(row, &c); bad != nil {
+			return false
+		}
+		return yield(c)
+	})
+	return errors.Join(err, bad)
+}
+
+// eachRawCall is EachCall with the rows as the JSON that they are kept in.
+func (s *Sim) eachRawCall(f Filter, yield func(seq int64, row json.RawMessage) bool) error {
 	for seq := f.Since + 1; ; seq++ {
 		s.mu.Lock()
 		if seq > int64(len(s.book.calls)) {
@@ -107,45 +122,51 @@ func (s *Sim) EachCall(f Filter, yield func(Call) bool) error {
 		}
 		ref := s.book.calls[seq-1]
 		s.mu.Unlock()
-		c, err := s.readCall(seq, ref)
+		row, err := s.readCall(f, ref)
 		if err != nil {
-			return err
+			return fmt.Errorf("sim: call %d: %w", seq, err)
 		}
-		if f.takes(c.Aggregate, c.Destination, c.Direction, c.Key) && !yield(c) {
+		if row != nil && !yield(seq, row) {
 			return nil
 		}
 	}
 }
 
-func (s *Sim) readCall(seq int64, ref callRef) (Call, error) {
+// readCall returns the call with its reply put in, or nil if f does not take it.
+func (s *Sim) readCall(f Filter, ref callRef) (json.RawMessage, error) {
 	payload, err := s.log.Read(ref.call)
 	if err != nil {
-		return Call{}, err
+		return nil, err
 	}
-	var r record
-	if err := json.Unmarshal(payload, &r); err != nil || r.Call == nil {
-		return Call{}, fmt.Errorf("sim: no call in the record of call %d", seq)
+	var raw struct{ Call json.RawMessage }
+	var head callHead
+	if err := errors.Join(json.Unmarshal(payload, &raw), json.Unmarshal(raw.Call, &head)); err != nil {
+		return nil, err
 	}
-	if ref.done.IsZero() {
-		return *r.Call, nil
+	switch {
+	case !f.takes(head.Aggregate, head.Destination, head.Direction, head.Key):
+		return nil, nil
+	case ref.done.IsZero():
+		return raw.Call, nil
 	}
 	if payload, err = s.log.Read(ref.done); err != nil {
-		return Call{}, err
+		return nil, err
 	}
-	c := *r.Call
-	r = record{}
-	if err := json.Unmarshal(payload, &r); err != nil || r.Done == nil {
-		return Call{}, fmt.Errorf("sim: no end in the record of call %d", seq)
+	var end struct {
+		Done struct{ Reply json.RawMessage }
 	}
-	c.Reply = &r.Done.Reply
-	return c, nil
+	if err := json.Unmarshal(payload, &end); err != nil {
+		return nil, err
+	}
+	row := append(bytes.TrimSuffix(raw.Call, []byte("}")), `,"reply":`...)
+	return append(append(row, end.Done.Reply...), '}'), nil
 }
 
 // callPage and effectPage are pages of a ledger. Next is the since of the page
 // that follows; it is absent on the last one.
 type callPage struct {
-	Calls []Call `json:"calls"`
-	Next  int64  `json:"next,omitempty"`
+	Calls []json.RawMessage `json:"calls"` // of Call
+	Next  int64             `json:"next,omitempty"`
 }
 
 type effectPage struct {
@@ -160,7 +181,7 @@ func (s *Sim) getEffects(w http.ResponseWriter, r *http.Request) {
 	}
 	if wantsStream(r) {
 		st := newStream(w, f.Limit)
-		s.EachEffect(f, func(e Effect) bool { return st.row(e) })
+		s.EachEffect(f, func(e Effect) bool { return st.row(encode(e)) })
 		st.end()
 		return
 	}
@@ -186,20 +207,20 @@ func (s *Sim) getCalls(w http.ResponseWriter, r *http.Request) {
 	defer s.flow.RUnlock()
 	if wantsStream(r) {
 		st := newStream(w, f.Limit)
-		if err := s.EachCall(f, func(c Call) bool { return st.row(c) }); err != nil {
+		if err := s.eachRawCall(f, func(_ int64, row json.RawMessage) bool { return st.row(row) }); err != nil {
 			s.logger.Error("sim: read calls", "error", err)
 			panic(http.ErrAbortHandler) // a stream that ends early must not look whole
 		}
 		st.end()
 		return
 	}
-	page, limit := callPage{Calls: []Call{}}, pageSize(f)
-	err := s.EachCall(f, func(c Call) bool {
+	page, limit, last := callPage{Calls: []json.RawMessage{}}, pageSize(f), int64(0)
+	err := s.eachRawCall(f, func(seq int64, row json.RawMessage) bool {
 		if len(page.Calls) == limit {
-			page.Next = page.Calls[limit-1].Seq
+			page.Next = last
 			return false
 		}
-		page.Calls = append(page.Calls, c)
+		page.Calls, last = append(page.Calls, row), seq
 		return true
 	})
 	if err != nil {
@@ -240,8 +261,8 @@ func newStream(w http.ResponseWriter, limit int) *stream {
 }
 
 // row reports whether more rows are wanted.
-func (s *stream) row(v any) bool {
-	if _, err := s.buf.Write(append(encode(v), '\n')); err != nil {
+func (s *stream) row(json []byte) bool {
+	if _, err := s.buf.Write(append(json, '\n')); err != nil {
 		return false
 	}
 	s.left--

@@ -41,6 +41,8 @@ const (
 // everyKey in a map of [Settings] stands for all its keys.
 const everyKey = "*"
 
+const markerPrefix = "refuse-"
+
 // defaultSeed refuses five of the orders 1 to 20, at least one at every
 // destination of an order's way, so that a demonstration shows unwinding soon.
 const defaultSeed uint64 = 557
@@ -145,6 +147,6 @@ func checkMap[V, K any](name string, got map[string]V, known map[string]K, check
 
 // marker is the text in a call's body, or in its aggregate id, that makes a
 // destination refuse the order. Any call of the order may carry it.
-func marker(destination string) string { return "refuse-" + destination }
+func marker(destination string) string { return markerPrefix + destination }
 
 func isDestination(name string) bool { return slices.Contains(Destinations(), name) }

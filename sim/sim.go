@@ -176,13 +176,12 @@ func (s *Sim) arrive(c *Call) error {
 func (s *Sim) finish(c *Call, reply Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d := &done{Call: c.Seq, Reply: reply}
-	span, err := s.append(record{Done: d})
+	span, err := s.append(record{Done: &done{Call: c.Seq, Reply: reply}})
 	if err != nil {
 		s.logger.Error("sim: ledger write failed", "error", err)
 		return
 	}
-	s.book.finish(span, d)
+	s.book.finish(span, c.Seq, nil, nil)
 }
 
 // sleep waits for d, or for the client to give up when d is 0. It reports

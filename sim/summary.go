@@ -105,8 +105,8 @@ func (t *tally) close() Summary {
 		places := max(charged.places, refunded.places)
 		net := new(big.Rat).Sub(&charged.total, &refunded.total)
 		t.Money = append(t.Money, Money{
-			Currency: currency, Charged: formatDecimal(&charged.total, places),
-			Refunded: formatDecimal(&refunded.total, places), Net: formatDecimal(net, places),
+			Currency: currency, Charged: charged.total.FloatString(places),
+			Refunded: refunded.total.FloatString(places), Net: net.FloatString(places),
 		})
 	}
 	return t.Summary
@@ -134,6 +134,16 @@ func (s *Sim) getSummary(w http.ResponseWriter, r *http.Request) {
 		return true
 	})
 	all := Summarize(effects)
+	if wantsStream(r) {
+		st := newStream(w, 0)
+		for i := range all {
+			if !st.row(encode(all[i])) {
+				return
+			}
+		}
+		st.end()
+		return
+	}
 	page := summaryPage{Total: len(all)}
 	for i := range all {
 		if all[i].Live() {
