@@ -3,12 +3,11 @@ package schemas_test
 import (
 	"encoding/json"
 	"errors"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/sr"
 	"github.com/twmb/franz-go/pkg/sr/srfake"
-
-	"net/http/httptest"
 
 	"github.com/ebbline/ebb/schemas"
 )
