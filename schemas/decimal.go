@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+	"sync"
 
 	"golang.org/x/text/currency"
 )
@@ -124,7 +125,19 @@ func fitsScale(r *big.Rat, scale int) bool {
 	return new(big.Int).Rem(pow10(scale), r.Denom()).Sign() == 0
 }
 
+// powers holds the powers of ten that amounts need; nobody writes to them.
+var powers = sync.OnceValue(func() []*big.Int {
+	p := make([]*big.Int, 64)
+	for i := range p {
+		p[i] = new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(i)), nil)
+	}
+	return p
+})
+
 func pow10(n int) *big.Int {
+	if n >= 0 && n < len(powers()) {
+		return powers()[n]
+	}
 	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil)
 }
 
