@@ -17,20 +17,7 @@ import (
 )
 
 func (c *Consumer) places(ctx context.Context) (map[intake.TopicPartition]intake.Place, error) {
-	return Places(ctx, c.cfg.Store, c.cfg.Group)
-}
-
-// Places reads a reader's offsets from the journal in the form that intake wants.
-func Places(ctx context.Context, s *journal.Store, reader string) (map[intake.TopicPartition]intake.Place, error) {
-	stored, err := s.Offsets(ctx, reader)
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[intake.TopicPartition]intake.Place, len(stored))
-	for p, at := range stored {
-		out[intake.TopicPartition(p)] = intake.Place{TopicID: at.TopicID, Next: at.Next}
-	}
-	return out, nil
+	return intake.Places(ctx, c.cfg.Store, c.cfg.Group)
 }
 
 func (c *Consumer) first(ctx context.Context) (map[intake.TopicPartition]int64, error) {
@@ -97,7 +84,7 @@ func (c *Consumer) read(ctx context.Context, r *kgo.Record) (journal.Record, err
 		out.Skip = true
 		return out, nil
 	}
-	h := headersOf(r)
+	h := intake.Headers(r)
 	event, fault := envelope(c.cfg.AggregateType, r, h)
 	if fault == "" {
 		decoded, err := c.decode(ctx, r.Value)
@@ -115,7 +102,7 @@ func (c *Consumer) read(ctx context.Context, r *kgo.Record) (journal.Record, err
 		}
 	}
 	if fault != "" {
-		out.DeadLetter = DeadLetter(r, fault)
+		out.DeadLetter = intake.DeadLetter(r, fault)
 		return out, nil
 	}
 	out.Event = event
@@ -137,17 +124,6 @@ func (c *Consumer) decode(ctx context.Context, value []byte) (schemas.Decoded, e
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-}
-
-// headersOf gives the last header of each name, as the contract says.
-func headersOf(r *kgo.Record) map[string]string {
-	out := make(map[string]string, len(r.Headers))
-	for _, h := range r.Headers {
-		if h.Value != nil {
-			out[h.Key] = string(h.Value)
-		}
-	}
-	return out
 }
 
 // envelope reads key and headers; the text says what is wrong with them, without any value.
@@ -173,13 +149,4 @@ func envelope(aggregateType string, r *kgo.Record, h map[string]string) (*journa
 		ID: id, Type: h[schemas.HeaderEventType], Aggregate: journal.Key{Type: aggregateType, ID: string(r.Key)}, Version: version,
 		Payload: r.Value, TraceParent: h[schemas.HeaderTraceParent],
 	}, ""
-}
-
-// DeadLetter keeps a record byte for byte.
-func DeadLetter(r *kgo.Record, detail string) *journal.DeadLetter {
-	headers := make([]journal.Header, len(r.Headers))
-	for i, h := range r.Headers {
-		headers[i] = journal.Header{Name: h.Key, Value: h.Value}
-	}
-	return &journal.DeadLetter{Reason: "undecodable", Detail: detail, Key: r.Key, Headers: headers, Value: r.Value}
 }

@@ -207,3 +207,13 @@ func (r *rows) advance(reader Reader, records []Record) {
 		r.offsets.add(val(reader.Name), val(p.Topic), val(topicID), val(p.Partition), val(last[p]))
 	}
 }
+
+// Keep stores a dead letter outside of an Ingest, for readers that keep their offsets elsewhere. Repeating it changes nothing.
+func (s *Store) Keep(ctx context.Context, reader string, p Position, d DeadLetter) error {
+	var r rows
+	r.letter(Reader{Name: reader}, Record{Position: p, DeadLetter: &d})
+	if _, err := s.pool.Exec(ctx, insertLetters, r.letters.cols...); err != nil {
+		return fmt.Errorf("keep a dead letter of %s: %w", reader, err)
+	}
+	return nil
+}

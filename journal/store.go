@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ebbline/ebb/journal/saga"
+	"github.com/ebbline/ebb/producer/outbox"
 )
 
 // Encoder makes the payload of an event that the journal publishes: one of the types of package schemas. It must not wait for
@@ -106,3 +108,13 @@ func jitter(d time.Duration) time.Duration {
 
 // Ping asks the database for a sign of life.
 func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
+
+// Maintain makes the partitions of the coming days; call it at least once a week.
+func (s *Store) Maintain(ctx context.Context) error {
+	if _, err := s.pool.Exec(ctx, "SELECT ebb.calls_make_partitions()"); err != nil {
+		return fmt.Errorf("make partitions of ebb.calls: %w", err)
+	}
+	_, err1 := Outbox.MakePartitions(ctx, s.pool, outbox.PartitionDays)
+	_, err2 := OutboxRepair.MakePartitions(ctx, s.pool, outbox.PartitionDays)
+	return errors.Join(err1, err2)
+}

@@ -40,6 +40,9 @@ type Config struct {
 	// Ephemeral removes the data folder when the server has stopped, even after kill -9 of this process. For tests.
 	Ephemeral bool
 
+	// Fresh removes the cluster of earlier starts first, once nobody uses it any more.
+	Fresh bool
+
 	// Settings are added to postgresql.conf and win over the defaults of this package. Those that the package's
 	// promises rest on (wal_level, synchronous_commit, fsync, full_page_writes, listen_addresses, port,
 	// unix_socket_directories, password_encryption) are refused.

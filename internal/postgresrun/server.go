@@ -60,23 +60,46 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
+	var seen seen
 	for attempt := 1; ; attempt++ {
-		s, err := start(ctx, cfg, f, attempt > 1)
+		s, err := start(ctx, cfg, f, &seen)
 		if err == nil {
 			cfg.Logger.InfoContext(ctx, "postgresrun: PostgreSQL is ready",
 				"major", s.major, "port", s.port, "data_dir", f.path)
 			return s, nil
 		}
-		if attempt == 5 || cfg.Port != 0 || !errors.Is(err, errPortLost) {
+		if !worthRetrying(ctx, cfg, err, attempt) {
 			return nil, fmt.Errorf("start PostgreSQL: %w", err)
 		}
 	}
 }
 
+// worthRetrying knows two ends of a start that pass: a chosen port that was taken meanwhile, and processes of a killed
+// server that have not noticed its end yet and still hold its shared memory.
+func worthRetrying(ctx context.Context, cfg Config, err error, attempt int) bool {
+	switch {
+	case errors.Is(err, errPortLost):
+		return cfg.Port == 0 && attempt < 5
+	case errors.Is(err, errRemains):
+		_, waitErr := waitUntil(ctx, 200*time.Millisecond, func() bool { return false })
+		return waitErr == nil && attempt < 50
+	}
+	return false
+}
+
 // errPortLost says that another process took the chosen port between our look and the server's bind.
 var errPortLost = errors.New("the chosen port was taken meanwhile")
 
-func start(ctx context.Context, cfg Config, f folder, freshPort bool) (*Server, error) {
+// errRemains says that the server did not start after one that had been killed.
+var errRemains = errors.New("processes of the killed server may not have ended yet")
+
+// seen carries what one attempt has found to the next.
+type seen struct {
+	portLost bool // the remembered port is no good
+	unclean  bool // the previous server was killed
+}
+
+func start(ctx context.Context, cfg Config, f folder, seen *seen) (*Server, error) {
 	if err := f.prepare(); err != nil {
 		return nil, err
 	}
@@ -84,7 +107,7 @@ func start(ctx context.Context, cfg Config, f folder, freshPort bool) (*Server, 
 	if err != nil {
 		return nil, err
 	}
-	s, err := startOwned(ctx, cfg, f, owner, freshPort)
+	s, err := startOwned(ctx, cfg, f, owner, seen)
 	if err != nil {
 		_ = owner.Close()
 		return nil, err
@@ -92,15 +115,22 @@ func start(ctx context.Context, cfg Config, f folder, freshPort bool) (*Server, 
 	return s, nil
 }
 
-func startOwned(ctx context.Context, cfg Config, f folder, owner *os.File, freshPort bool) (*Server, error) {
-	if err := f.clearPrevious(ctx, cfg); err != nil {
+func startOwned(ctx context.Context, cfg Config, f folder, owner *os.File, seen *seen) (*Server, error) {
+	unclean, err := f.clearPrevious(ctx, cfg)
+	if err != nil {
 		return nil, err
+	}
+	seen.unclean = seen.unclean || unclean
+	if cfg.Fresh {
+		if err := os.RemoveAll(f.pgdata()); err != nil {
+			return nil, fmt.Errorf("remove the previous cluster: %w", err)
+		}
 	}
 	inst, password, err := readyCluster(ctx, cfg, f)
 	if err != nil {
 		return nil, err
 	}
-	port, err := choosePort(cfg, f, freshPort)
+	port, err := choosePort(cfg, f, seen.portLost)
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +145,12 @@ func startOwned(ctx context.Context, cfg Config, f folder, owner *os.File, fresh
 	if err := s.awaitReady(ctx); err != nil {
 		s.abandon()
 		var exit *ExitError
-		if errors.As(err, &exit) && !portIsFree(port) {
+		switch {
+		case errors.As(err, &exit) && !portIsFree(port):
+			seen.portLost = true
 			return nil, errors.Join(errPortLost, err)
+		case errors.As(err, &exit) && seen.unclean:
+			return nil, errors.Join(errRemains, err)
 		}
 		return nil, err
 	}

@@ -1,0 +1,103 @@
+// Command ebb is every role of Ebb, and `ebb up`, which runs them all in one process.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/ebbline/ebb/internal/lifecycle"
+	"github.com/ebbline/ebb/internal/postgresrun"
+)
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1 // it was tried and did not go well
+	exitUsage  = 2 // the command line or a file is wrong
+)
+
+type cli struct {
+	LogLevel slog.Level `help:"Least level to log: debug, info, warn or error." default:"info" env:"EBB_LOG_LEVEL"`
+	LogJSON  bool       `help:"Log as JSON lines." env:"EBB_LOG_JSON"`
+
+	Up          upCmd          `cmd:"" help:"Run the whole pipeline in this process: database, broker, registry, relay and every role."`
+	Infra       infraCmd       `cmd:"" help:"Run database, broker and registry only, for roles in processes of their own."`
+	Producer    producerCmd    `cmd:"" help:"Run the order service."`
+	Consumer    consumerCmd    `cmd:"" help:"Run the consumer of one destination."`
+	Compensator compensatorCmd `cmd:"" help:"Run the compensator."`
+	Relay       relayCmd       `cmd:"" help:"Stream the outboxes from PostgreSQL to Kafka."`
+	Sim         simCmd         `cmd:"" help:"Run the simulated destinations."`
+
+	Migrate migrateCmd `cmd:"" help:"Bring the database to the newest version, with publication and slot."`
+	Topics  topicsCmd  `cmd:"" help:"Topics in Kafka."`
+	Schemas schemasCmd `cmd:"" help:"Schemas in the registry."`
+	Config  configCmd  `cmd:"" help:"Destination files."`
+	Saga    sagaCmd    `cmd:"" help:"Look at sagas and move those that wait for an operator."`
+	Version versionCmd `cmd:"" help:"Say which version this is."`
+}
+
+// env is what commands get beside their flags.
+type env struct {
+	ctx    context.Context
+	log    *slog.Logger
+	stdout io.Writer
+}
+
+func main() {
+	postgresrun.MaybeSupervise()
+	os.Exit(run(os.Args[1:]))
+}
+
+func run(args []string) int {
+	var c cli
+	parser, err := kong.New(&c,
+		kong.Name("ebb"),
+		kong.Description("Orders out to external systems, and back in reverse order when one of them refuses."),
+		kong.UsageOnError(),
+		kong.Vars{"destinations": "consumers/destinations"},
+	)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "ebb:", err)
+		return exitUsage
+	}
+	if err := applyConfigFile(parser, args); err != nil {
+		fmt.Fprintln(os.Stderr, "ebb:", err)
+		return exitUsage
+	}
+	command, err := parser.Parse(args)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "ebb:", err)
+		return exitUsage
+	}
+	ctx, cancel := lifecycle.Signals(context.Background())
+	defer cancel()
+	e := &env{ctx: ctx, log: newLogger(c), stdout: os.Stdout}
+	if err := command.Run(e); err != nil {
+		fmt.Fprintln(os.Stderr, "ebb:", err)
+		var usage *usageError
+		if errors.As(err, &usage) {
+			return exitUsage
+		}
+		return exitFailed
+	}
+	return exitOK
+}
+
+// usageError is an error of what was asked for, not of what was done.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+func newLogger(c cli) *slog.Logger {
+	options := &slog.HandlerOptions{Level: c.LogLevel}
+	if c.LogJSON {
+		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(os.Stderr, options))
+}

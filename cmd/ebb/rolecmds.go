@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ebbline/ebb/consumers"
+	"github.com/ebbline/ebb/destination/spec"
+	"github.com/ebbline/ebb/internal/lifecycle"
+	"github.com/ebbline/ebb/sim"
+)
+
+// grace is how long requests and calls in flight may go on after the stop.
+const grace = 10 * time.Second
+
+// served is what every role has: an address for health, readiness and metrics.
+type served struct {
+	HTTP string `help:"Address of the role's HTTP server (API, health, readiness, metrics)." default:"127.0.0.1:0" name:"http" placeholder:"HOST:PORT"`
+}
+
+// serve adds the role's HTTP server to the group.
+func (v served) serve(e *env, g *lifecycle.Group, ops *lifecycle.Ops, mux *http.ServeMux) error {
+	ln, err := lifecycle.Listen(e.ctx, v.HTTP, "--http")
+	if err != nil {
+		return err
+	}
+	ops.Routes(mux)
+	e.log.Info("listening", "http", "http://"+ln.Addr().String())
+	g.Add("http", func(ctx context.Context) error { return lifecycle.Serve(ctx, ln, mux, grace) })
+	return nil
+}
+
+// role runs one role on a session of its own.
+func (e *env) role(w where, v served, conns int32, add func(g *lifecycle.Group, ops *lifecycle.Ops, mux *http.ServeMux, s *session) error) error {
+	if err := w.fill(true, true); err != nil {
+		return err
+	}
+	s, err := e.open(e.ctx, w, conns)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	var g lifecycle.Group
+	ops, mux := lifecycle.NewOps(), http.NewServeMux()
+	ops.Check("postgres", s.pool.Ping)
+	if err := add(&g, ops, mux, s); err != nil {
+		return err
+	}
+	if err := v.serve(e, &g, ops, mux); err != nil {
+		return err
+	}
+	g.Add("wake-ups", func(ctx context.Context) error {
+		s.store.Listen(ctx)
+		return nil
+	})
+	return g.Run(e.ctx)
+}
+
+type producerCmd struct {
+	where
+	served
+}
+
+func (c *producerCmd) Run(e *env) error {
+	return e.role(c.where, c.served, 20, func(g *lifecycle.Group, _ *lifecycle.Ops, mux *http.ServeMux, s *session) error {
+		return addProducer(g, mux, s, c.Brokers, e.log)
+	})
+}
+
+type consumerCmd struct {
+	where
+	served
+	Destination  string `help:"Name of the destination." required:""`
+	Destinations string `help:"Folder of destination files." default:"${destinations}" type:"path"`
+	Batch        int    `help:"Most claims or results of one transaction." default:"256"`
+}
+
+func (c *consumerCmd) Run(e *env) error {
+	set, err := spec.LoadDir(c.Destinations)
+	if err != nil {
+		return &usageError{err}
+	}
+	var file *spec.Spec
+	for _, s := range set {
+		if s.Name == c.Destination {
+			file = s
+		}
+	}
+	if file == nil {
+		return &usageError{fmt.Errorf("--destination %s: no file in %s has this name", c.Destination, c.Destinations)}
+	}
+	if err := c.fill(true, true); err != nil {
+		return err
+	}
+	host, _ := os.Hostname()
+	return e.role(c.where, c.served, 8, func(g *lifecycle.Group, ops *lifecycle.Ops, _ *http.ServeMux, s *session) error {
+		if err := unapplied(e.ctx, s, file); err != nil {
+			return err
+		}
+		ops.Registry.MustRegister(consumers.Backlog{Of: s.store.BacklogOf, Destinations: []string{file.Name}})
+		return addConsumer(g, s, file, consumerSettings{
+			worker: fmt.Sprintf("%s/%d", host, os.Getpid()), brokers: c.Brokers, batch: c.Batch, grace: grace,
+			lookup: spec.OSLookup(), metrics: consumers.NewMetrics(ops.Registry),
+		}, e.log)
+	})
+}
+
+// unapplied refuses a file that is not the registered version: plans are made of what is registered.
+func unapplied(ctx context.Context, s *session, file *spec.Spec) error {
+	v, err := s.store.Latest(ctx, file.Name)
+	if err != nil {
+		return err
+	}
+	if v.Hash != file.Hash() {
+		return fmt.Errorf("%s differs from the registered version %d; run `ebb config apply %s` first", file.File, v.Version, filepath.Dir(file.File))
+	}
+	return nil
+}
+
+type compensatorCmd struct {
+	where
+	served
+}
+
+func (c *compensatorCmd) Run(e *env) error {
+	if err := c.fill(true, true); err != nil {
+		return err
+	}
+	return e.role(c.where, c.served, 6, func(g *lifecycle.Group, _ *lifecycle.Ops, _ *http.ServeMux, s *session) error {
+		return addCompensator(g, s, c.Brokers, e.log)
+	})
+}
+
+type relayCmd struct {
+	where
+	served
+	Slot string `help:"Name of the replication slot." default:"ebb_outbox"`
+}
+
+func (c *relayCmd) Run(e *env) error {
+	if err := c.fill(true, false); err != nil {
+		return err
+	}
+	var g lifecycle.Group
+	ops, mux := lifecycle.NewOps(), http.NewServeMux()
+	if err := addRelay(&g, ops, c.DSN, c.Slot, c.Brokers, e.log); err != nil {
+		return err
+	}
+	if err := c.serve(e, &g, ops, mux); err != nil {
+		return err
+	}
+	return g.Run(e.ctx)
+}
+
+type simCmd struct {
+	HTTP   string `help:"Address of the simulated destinations." default:"127.0.0.1:8090" name:"http" placeholder:"HOST:PORT"`
+	Ledger string `help:"File of the ledgers." default:".ebb/sim.ledger" type:"path"`
+	Quiet  bool   `help:"Refuse and fail nothing by chance."`
+}
+
+func (c *simCmd) Run(e *env) error {
+	s, err := openSim(e, c.Ledger, c.Quiet, true)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	ln, err := lifecycle.Listen(e.ctx, c.HTTP, "--http")
+	if err != nil {
+		return err
+	}
+	e.log.Info("simulated destinations", "http", "http://"+ln.Addr().String())
+	return s.Serve(e.ctx, ln)
+}
+
+func openSim(e *env, ledger string, quiet, sync bool) (*sim.Sim, error) {
+	cfg := sim.Config{LedgerPath: ledger, NoSync: !sync, Logger: e.log}
+	if quiet {
+		cfg.Settings = sim.Quiet()
+	}
+	return sim.Open(cfg)
+}
+
+type versionCmd struct{}
+
+func (versionCmd) Run(e *env) error {
+	fmt.Fprintln(e.stdout, "ebb", version())
+	return nil
+}
