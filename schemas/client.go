@@ -76,10 +76,10 @@ func (c ClientConfig) validate() error {
 		errs = append(errs, errors.New("BearerToken, Username: only one way to authenticate can be used"))
 	}
 	if c.Username == "" && c.Password != "" {
-		errs = append(errs, errors.New("Username: it is missing, and Password is set"))
+		errs = append(errs, errors.New("setting Username is missing, and Password is set"))
 	}
 	if c.Timeout < 0 {
-		errs = append(errs, fmt.Errorf("Timeout: %v is negative", c.Timeout))
+		errs = append(errs, fmt.Errorf("setting Timeout is negative: %v", c.Timeout))
 	}
 	return errors.Join(errs...)
 }
@@ -158,6 +158,10 @@ func (c *Client) idOf(ctx context.Context, m *message) (int, error) {
 		return id.(int), nil
 	}
 	v, err := c.once(ctx, "subject "+m.Subject, func(ctx context.Context) (any, error) {
+		// Somebody else's request may have ended since the look above.
+		if id, ok := c.ids.Load(m); ok {
+			return id, nil
+		}
 		found, err := c.sr.LookupSchema(ctx, m.Subject, sr.Schema{Schema: m.Schema})
 		if notFound(err, codeSubject, codeVersion, codeSchema) {
 			return nil, &NotRegisteredError{Subject: m.Subject}

@@ -85,14 +85,14 @@ func checkType(t *testing.T, path string, s *twmb.SchemaNode, goType reflect.Typ
 		"string": reflect.TypeFor[string](), "long": reflect.TypeFor[int64](), "int": reflect.TypeFor[int32](), "bytes": reflect.TypeFor[[]byte](),
 		"bytes decimal": reflect.TypeFor[*big.Rat](), "long timestamp-micros": reflect.TypeFor[time.Time](), "string uuid": reflect.TypeFor[string](),
 	}[strings.TrimSpace(s.Type+" "+s.LogicalType)]
-	switch {
-	case s.Type == "union":
+	switch s.Type {
+	case "union":
 		require.Equal(t, reflect.Pointer, goType.Kind(), path)
 		checkType(t, path, &s.Branches[1], goType.Elem())
-	case s.Type == "array":
+	case "array":
 		require.Equal(t, reflect.Slice, goType.Kind(), path)
 		checkType(t, path, s.Items, goType.Elem())
-	case s.Type == "record":
+	case "record":
 		checkStruct(t, path, s, goType)
 	default:
 		require.True(t, ok, path)

@@ -42,6 +42,10 @@ func (c *Client) writerByID(ctx context.Context, id int) (*writer, error) {
 	}
 	op := "schema id " + strconv.Itoa(id)
 	v, err := c.once(ctx, op, func(ctx context.Context) (any, error) {
+		// Somebody else's request may have ended since the look above.
+		if w, ok := c.writers.Load(id); ok {
+			return w, nil
+		}
 		fetched, err := c.sr.SchemaByID(ctx, id)
 		if notFound(err, codeSchema) {
 			c.unknown.add(id)

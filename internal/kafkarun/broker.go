@@ -44,7 +44,7 @@ func (c BrokerConfig) withDefaults() BrokerConfig {
 func (c BrokerConfig) validate() error {
 	var errs []error
 	if c.DataDir == "" {
-		errs = append(errs, errors.New("DataDir: it is missing"))
+		errs = append(errs, errors.New("setting DataDir is missing"))
 	}
 	return errors.Join(append(errs, checkLoopback(c.Addr))...)
 }

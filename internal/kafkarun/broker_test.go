@@ -147,7 +147,7 @@ func TestBrokerPortTaken(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer ln.Close()
+	defer func() { _ = ln.Close() }()
 	_, err = kafkarun.StartBroker(kafkarun.BrokerConfig{DataDir: t.TempDir(), Addr: ln.Addr().String()})
 	var taken *kafkarun.PortTakenError
 	require.ErrorAs(t, err, &taken)

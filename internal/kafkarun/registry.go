@@ -50,7 +50,7 @@ func (c RegistryConfig) withDefaults() RegistryConfig {
 func (c RegistryConfig) validate() error {
 	var errs []error
 	if c.Path == "" {
-		errs = append(errs, errors.New("Path: it is missing"))
+		errs = append(errs, errors.New("setting Path is missing"))
 	}
 	if c.Compatibility.String() == "" {
 		errs = append(errs, fmt.Errorf("Compatibility: %d is not a level", c.Compatibility))

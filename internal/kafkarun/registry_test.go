@@ -285,7 +285,7 @@ func TestRegistryFileDamage(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			defer r.Close()
+			defer func() { _ = r.Close() }()
 			again, err := newSR(t, r.URL()).CreateSchema(t.Context(), "two", record(fieldA, fieldBDefault))
 			require.NoError(t, err)
 			require.Equal(t, two.ID, again.ID, "nobody was told of the id, so it is free")
@@ -315,7 +315,7 @@ func TestRegistryHTTP(t *testing.T) {
 		require.NoError(t, err)
 		resp, err := hc.Do(req)
 		require.NoError(t, err)
-		defer resp.Body.Close()
+		defer func() { _ = resp.Body.Close() }()
 		text, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		return resp.StatusCode, string(text)
