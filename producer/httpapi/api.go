@@ -57,10 +57,10 @@ type API struct {
 func New(cfg Config) (*API, error) {
 	var problems []error
 	if cfg.Store == nil {
-		problems = append(problems, errors.New("Store is nil"))
+		problems = append(problems, errors.New("missing Store"))
 	}
 	if cfg.CurrencyScale == nil {
-		problems = append(problems, errors.New("CurrencyScale is nil"))
+		problems = append(problems, errors.New("missing CurrencyScale"))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, fmt.Errorf("order API: configuration: %w", err)
@@ -272,7 +272,7 @@ func requestOf(r *http.Request, raw []byte, status int) (order.Request, error) {
 		return order.Request{}, err
 	}
 	hash := sha256.New()
-	fmt.Fprintf(hash, "%s %s\n", r.Method, r.URL.Path)
+	hash.Write([]byte(r.Method + " " + r.URL.Path + "\n"))
 	hash.Write(raw)
 	return order.Request{
 		Key: key, Hash: [32]byte(hash.Sum(nil)), TraceParent: traceParent(r),

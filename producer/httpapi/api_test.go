@@ -457,8 +457,8 @@ func TestTraceParent(t *testing.T) {
 func TestConfig(t *testing.T) {
 	t.Parallel()
 	_, err := httpapi.New(httpapi.Config{})
-	require.ErrorContains(t, err, "Store is nil")
-	require.ErrorContains(t, err, "CurrencyScale is nil")
+	require.ErrorContains(t, err, "missing Store")
+	require.ErrorContains(t, err, "missing CurrencyScale")
 }
 
 // FuzzCreate throws bodies at the API: it must answer 201 or a 4xx problem and

@@ -6,17 +6,36 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestOnlyATransactionCompiles type-checks calls against this package's source:
-// the fault that it prevents must be a compile error, not a run-time one.
+// exported returns an importer of compiled packages, as the go command builds
+// them.
+func exported(t *testing.T, fset *token.FileSet) types.Importer {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}",
+		"github.com/ebbline/ebb/producer/outbox", "github.com/jackc/pgx/v5/pgxpool").Output()
+	require.NoError(t, err)
+	files := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		path, file, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		files[path] = file
+	}
+	return importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
+}
+
+// TestOnlyATransactionCompiles type-checks calls of this package: the fault that
+// it prevents must be a compile error, not a run-time one.
 func TestOnlyATransactionCompiles(t *testing.T) {
 	t.Parallel()
 	fset := token.NewFileSet()
-	source := importer.ForCompiler(fset, "source", nil)
+	packages := exported(t, fset)
 	tests := []struct {
 		argument string
 		compiles bool
@@ -43,7 +62,7 @@ func TestOnlyATransactionCompiles(t *testing.T) {
 			}`, 0)
 		require.NoError(t, err)
 		var problems []error
-		config := types.Config{Importer: source, Error: func(err error) { problems = append(problems, err) }}
+		config := types.Config{Importer: packages, Error: func(err error) { problems = append(problems, err) }}
 		_, _ = config.Check("snippet", fset, []*ast.File{file}, nil)
 		if tt.compiles {
 			require.Empty(t, problems, tt.argument)

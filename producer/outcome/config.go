@@ -90,11 +90,11 @@ func (c Config) withDefaults() (Config, error) {
 			problems = append(problems, errors.New(text))
 		}
 	}
-	require(len(c.Brokers) > 0, "Brokers is empty")
-	require(c.Store != nil, "Store is nil")
-	require(c.Decoder != nil, "Decoder is nil")
-	require(c.DeadLetter != nil, "DeadLetter is nil")
-	require(c.Batch >= 0, "Batch is negative")
+	require(len(c.Brokers) > 0, "missing Brokers")
+	require(c.Store != nil, "missing Store")
+	require(c.Decoder != nil, "missing Decoder")
+	require(c.DeadLetter != nil, "missing DeadLetter")
+	require(c.Batch >= 0, "negative Batch")
 	if c.Group == "" {
 		c.Group = "ebb.producer"
 	}
@@ -110,7 +110,7 @@ func (c Config) withDefaults() (Config, error) {
 	if c.RetryMax == 0 {
 		c.RetryMax = max(10*time.Second, c.RetryMin)
 	}
-	require(c.RetryMin > 0 && c.RetryMin <= c.RetryMax, fmt.Sprintf("RetryMin %s is not between 0 and RetryMax %s", c.RetryMin, c.RetryMax))
+	require(c.RetryMin > 0 && c.RetryMin <= c.RetryMax, fmt.Sprintf("wrong RetryMin: %s is not between 0 and RetryMax %s", c.RetryMin, c.RetryMax))
 	if c.Observe == nil {
 		c.Observe = func(string, int) {}
 	}

@@ -50,13 +50,13 @@ type Config struct {
 func (c Config) withDefaults() (Config, error) {
 	var problems []error
 	if c.Pool == nil {
-		problems = append(problems, errors.New("Pool is nil"))
+		problems = append(problems, errors.New("missing Pool"))
 	}
 	if c.Encoder == nil {
-		problems = append(problems, errors.New("Encoder is nil"))
+		problems = append(problems, errors.New("missing Encoder"))
 	}
 	if c.KeyRetention < 0 {
-		problems = append(problems, fmt.Errorf("KeyRetention %s is negative", c.KeyRetention))
+		problems = append(problems, fmt.Errorf("negative KeyRetention %s", c.KeyRetention))
 	}
 	if c.KeyRetention == 0 {
 		c.KeyRetention = 7 * 24 * time.Hour

@@ -345,8 +345,8 @@ func TestSoftDeleteIsRefusedWhileOpen(t *testing.T) {
 func TestConfigNamesEveryProblem(t *testing.T) {
 	t.Parallel()
 	_, err := postgres.New(postgres.Config{KeyRetention: -1})
-	require.ErrorContains(t, err, "Pool is nil")
-	require.ErrorContains(t, err, "Encoder is nil")
+	require.ErrorContains(t, err, "missing Pool")
+	require.ErrorContains(t, err, "missing Encoder")
 	require.ErrorContains(t, err, "KeyRetention")
 }
 
