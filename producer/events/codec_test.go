@@ -163,3 +163,20 @@ func TestContractNotRegistered(t *testing.T) {
 	require.ErrorAs(t, err, &unavailable)
 	require.ErrorContains(t, err, "ebb schemas apply")
 }
+
+// TestNamesAreThoseOfTheContract keeps the columns that the store writes and the
+// names that the consumer reads together with the schemas.
+func TestNamesAreThoseOfTheContract(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{postgres.TypeCreated, postgres.TypeStatusUpdated, postgres.TypeCancelled} {
+		message, ok := schemas.MessageNamed(name)
+		require.True(t, ok, name)
+		require.Equal(t, postgres.AggregateType, message.AggregateType)
+		require.Equal(t, postgres.SchemaVersion, message.Version)
+	}
+	for _, kind := range []order.Trigger{order.SagaCompleted, order.SagaCompensated, order.SagaParked, order.SagaResumed} {
+		message, ok := schemas.MessageNamed(string(kind))
+		require.True(t, ok, kind)
+		require.Equal(t, schemas.AggregateSaga, message.AggregateType)
+	}
+}
