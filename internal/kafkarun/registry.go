@@ -53,7 +53,7 @@ func (c RegistryConfig) validate() error {
 		errs = append(errs, errors.New("setting Path is missing"))
 	}
 	if c.Compatibility.String() == "" {
-		errs = append(errs, fmt.Errorf("Compatibility: %d is not a level", c.Compatibility))
+		errs = append(errs, fmt.Errorf("setting Compatibility: %d is not a level", c.Compatibility))
 	}
 	return errors.Join(append(errs, checkLoopback(c.Addr))...)
 }
