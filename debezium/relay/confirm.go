@@ -6,12 +6,9 @@ import (
 	"time"
 
 	"github.com/jackc/pglogrepl"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ebbline/ebb/internal/failpoint"
 )
-
-type promiseFunc = func(*kgo.Record, error)
 
 // confirm stores progress in Kafka and then tells PostgreSQL, every StatusInterval, when the server asks for a reply and
 // when Kafka has a position. It never waits for Kafka: a server that hears nothing for wal_sender_timeout ends the

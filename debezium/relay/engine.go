@@ -134,11 +134,19 @@ func (e *engine) publish(record *kgo.Record, tx *transaction, promise func(*kgo.
 	return failpoint.Hit("relay.produced")
 }
 
+// commit is what a transaction's begin tells about its end.
+type commit struct {
+	lsn pglogrepl.LSN
+	at  time.Time // by the server's clock
+}
+
+type promiseFunc = func(*kgo.Record, error)
+
 // promise makes the callback for the records of one transaction.
-func (e *engine) promise(tx *transaction, committed time.Time) func(*kgo.Record, error) {
+func (e *engine) promise(tx *transaction, c commit) promiseFunc {
 	return func(record *kgo.Record, err error) {
 		if err != nil {
-			e.recordFailed(record, err)
+			e.recordFailed(record, c, err)
 			return
 		}
 		if err := failpoint.Hit("relay.acked"); err != nil {
@@ -149,7 +157,7 @@ func (e *engine) promise(tx *transaction, committed time.Time) func(*kgo.Record,
 		if hook := e.relay.cfg.Hooks.OnRecord; hook != nil {
 			hook(Delivered{
 				Topic: record.Topic, Partition: record.Partition, Offset: record.Offset,
-				Bytes: size(record), Latency: time.Since(committed),
+				Bytes: size(record), Latency: time.Since(c.at),
 			})
 		}
 	}
@@ -165,7 +173,7 @@ func size(record *kgo.Record) int {
 
 // recordFailed sorts a failed record: the relay's own end, a record that can never be published, or anything else,
 // which is tried again from the slot with a new client.
-func (e *engine) recordFailed(record *kgo.Record, err error) {
+func (e *engine) recordFailed(record *kgo.Record, c commit, err error) {
 	var id string
 	if len(record.Headers) > 0 {
 		id = string(record.Headers[0].Value)
@@ -173,7 +181,7 @@ func (e *engine) recordFailed(record *kgo.Record, err error) {
 	switch {
 	case e.life.Err() != nil || errors.Is(err, kgo.ErrClientClosed):
 	case poisonous(err) || (e.relay.rules.placesPartition() && !isBrokerError(err)):
-		e.fail(&PoisonError{Table: "an outbox", ID: id, Topic: record.Topic, Err: err})
+		e.fail(&PoisonError{ID: id, LSN: c.lsn, Topic: record.Topic, Err: err})
 	default:
 		e.fail(fmt.Errorf("publish event %s to %s: %w", id, record.Topic, err))
 	}

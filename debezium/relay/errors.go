@@ -106,16 +106,20 @@ func (e *SchemaError) Error() string {
 
 // PoisonError says that one row cannot become a record, now or later. Rows after it wait: skipping it would lose an event.
 type PoisonError struct {
-	Table string
+	Table string        // empty if Kafka refused the record
 	ID    string        // of the event, as far as it could be read
-	LSN   pglogrepl.LSN // end of the row's transaction, or 0
+	LSN   pglogrepl.LSN // commit of the row's transaction
 	Topic string        // where it was to go, if known
 	Err   error
 }
 
 func (e *PoisonError) Error() string {
-	return fmt.Sprintf("row %q of %s (topic %q, transaction at %s) cannot be published: %v; mend the topic or its limits, "+
-		"or skip the event on purpose with ebb recover", e.ID, e.Table, e.Topic, e.LSN, e.Err)
+	from := "row"
+	if e.Table != "" {
+		from = "row of " + e.Table
+	}
+	return fmt.Sprintf("%s with id %q (topic %q, committed at %s) cannot be published: %v; mend the topic or its limits, "+
+		"or skip the event on purpose with ebb recover", from, e.ID, e.Topic, e.LSN, e.Err)
 }
 
 // Unwrap gives the reason.

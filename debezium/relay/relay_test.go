@@ -34,6 +34,7 @@ const goldenPlacement = "type:header:eventType, hdr_b:header,hdr_i:header,hdr_bo
 // bundle is a database with an outbox, a slot and a Kafka cluster.
 type bundle struct {
 	dsn     string
+	dir     string // of the server, if it is the test's own
 	pool    *pgxpool.Pool
 	cluster *kfake.Cluster
 	cfg     relay.Config

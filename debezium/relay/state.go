@@ -153,13 +153,21 @@ func collectPositions(fetches kgo.Fetches, slot string, left map[int32]int64, se
 	return problem
 }
 
-// store writes a position and waits until Kafka has it.
+// store writes a position and waits until Kafka has it, or ctx ends: the client itself would wait for a request that is
+// on its way whatever becomes of ctx.
 func (s *state) store(ctx context.Context, p Position) error {
 	record, err := p.record(s.topic)
 	if err != nil {
 		return err
 	}
-	if err := s.client.ProduceSync(ctx, record).FirstErr(); err != nil {
+	done := make(chan error, 1)
+	s.client.Produce(ctx, record, func(_ *kgo.Record, err error) { done <- err })
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
 		return fmt.Errorf("write to state topic %q: %w", s.topic, err)
 	}
 	return nil

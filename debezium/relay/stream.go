@@ -25,7 +25,8 @@ type stream struct {
 	router *router
 
 	tx      *transaction // open transaction, nil between them
-	promise promiseFunc  // of the open transaction
+	commit  commit       // of the open transaction
+	promise promiseFunc  // for its records
 	warned  map[uint32]bool
 
 	serverEnd atomic.Uint64 // end of the server's WAL, as last heard
@@ -294,7 +295,8 @@ func (s *stream) change(data []byte) error {
 	switch m := msg.(type) {
 	case *pglogrepl.BeginMessage:
 		s.tx = e.tracker.open(time.Now())
-		s.promise = e.promise(s.tx, m.CommitTime)
+		s.commit = commit{lsn: m.FinalLSN, at: m.CommitTime}
+		s.promise = e.promise(s.tx, s.commit)
 	case *pglogrepl.CommitMessage:
 		if s.tx == nil {
 			return errors.New("a commit came without its begin")
@@ -322,6 +324,10 @@ func (s *stream) insert(data []byte) error {
 		return errors.New("a row came outside a transaction")
 	}
 	record, err := s.router.record(data)
+	var poison *PoisonError
+	if errors.As(err, &poison) {
+		poison.LSN = s.commit.lsn
+	}
 	if err != nil || record == nil {
 		return err
 	}
@@ -338,12 +344,23 @@ func (s *stream) unexpected(relation uint32, what string) {
 	}
 }
 
-// disconnect ends the connection; the server frees the slot at once, where it would else wait for its timeout.
+// disconnect ends the connection and waits for the server to have done so, too: by then it has let go of the slot, which
+// the next reader would else find in use.
 func (s *stream) disconnect() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	pg := s.conn.PgConn()
+	deadline := time.Now().Add(5 * time.Second)
+	_ = pg.Conn().SetDeadline(deadline) // on a broken connection everything below fails at once
+	pg.Frontend().Send(&pgproto3.Terminate{})
+	if pg.Frontend().Flush() == nil {
+		for {
+			if _, err := pg.ReceiveMessage(context.Background()); err != nil {
+				break
+			}
+		}
+	}
+	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
-	_ = s.conn.PgConn().Conn().SetReadDeadline(time.Time{})
-	_ = s.conn.Close(ctx) // it may be broken already
+	_ = s.conn.Close(ctx)
 }
 
 // buildFrontend reads ahead: rows are small and many.

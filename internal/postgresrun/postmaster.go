@@ -57,25 +57,27 @@ func (f folder) realPGData() string {
 
 // clearPrevious waits until no server runs on the folder. The caller holds the owner lock, so any server found has lost
 // its owner: its supervisor is shutting it down, or was killed too, in which case asking for the shutdown is our job.
-func (f folder) clearPrevious(ctx context.Context, cfg Config) error {
+// unclean says that it left its pid file behind, so was killed.
+func (f folder) clearPrevious(ctx context.Context, cfg Config) (unclean bool, err error) {
 	pid, _ := f.postmasterState()
 	if pid == 0 {
-		return nil
+		return false, nil
 	}
 	if f.runs(ctx, pid) {
 		cfg.Logger.InfoContext(ctx, "postgresrun: waiting for the previous server to end", "pid", pid, "data_dir", f.path)
 		if err := f.endOrphan(ctx, pid); err != nil {
-			return err
+			return false, err
 		}
 	}
 	// A clean end removes the file. After kill -9 it stays, and PostgreSQL would refuse to start if the number has been
 	// given to another process of the same user meanwhile.
-	if now, _ := f.postmasterState(); now == pid {
-		if err := os.Remove(filepath.Join(f.pgdata(), "postmaster.pid")); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("remove a stale postmaster.pid: %w", err)
-		}
+	if now, _ := f.postmasterState(); now != pid {
+		return false, nil
 	}
-	return nil
+	if err := os.Remove(filepath.Join(f.pgdata(), "postmaster.pid")); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return true, fmt.Errorf("remove a stale postmaster.pid: %w", err)
+	}
+	return true, nil
 }
 
 func (f folder) endOrphan(ctx context.Context, pid int) error {
