@@ -200,12 +200,13 @@ func TestServerRestart(t *testing.T) {
 	b.write(t, 500)
 
 	require.NoError(t, server.Stop(ctx), "a relay that is up must not hold the shutdown back")
-	start()
+	server = start()
 	require.EqualValues(t, 500, b.settled(t, "outbox.event.o"), "a clean restart of the server sends nothing twice")
 	b.exec(t, "DELETE FROM outbox")
 	b.write(t, 500)
 
 	require.NoError(t, syscall.Kill(postmaster(t, b.dir), syscall.SIGKILL))
+	<-server.Done()
 	start()
 	b.exec(t, "DELETE FROM outbox")
 	b.write(t, 500)
