@@ -74,7 +74,7 @@ type contractTable struct {
 // which no input can cause: the files are part of the program.
 var contract = sync.OnceValue(func() *contractTable {
 	t := &contractTable{byType: map[reflect.Type]*message{}, byName: map[string]*message{}}
-	add := func(aggregate, event string, version int, v any) {
+	add := func(aggregate, event string, version int, v any) { //nolint:unparam // versions will differ
 		text, err := avscFiles.ReadFile("avsc/" + event + ".avsc")
 		if err != nil {
 			panic(err)

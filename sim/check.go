@@ -10,21 +10,21 @@ import (
 type Rule string
 
 const (
-	// TwoLive: an order had two live charges (holds, shipments) at once.
+	// TwoLive means: an order had two live charges (holds, shipments) at once.
 	TwoLive Rule = "two_live"
-	// UndoBeforeDo: something was undone that had not been done.
+	// UndoBeforeDo means: something was undone that had not been done.
 	UndoBeforeDo Rule = "undo_before_do"
-	// UndoneTwice: one thing was undone more than once.
+	// UndoneTwice means: one thing was undone more than once.
 	UndoneTwice Rule = "undone_twice"
-	// WrongAmount: charges minus refunds is neither nothing nor the exact amount.
+	// WrongAmount means: charges minus refunds is neither nothing nor the exact amount.
 	WrongAmount Rule = "wrong_amount"
-	// WrongCurrency: a refund was in another currency than its charge.
+	// WrongCurrency means: a refund was in another currency than its charge.
 	WrongCurrency Rule = "wrong_currency"
-	// WrongOrder: a call for one order undid what belonged to another.
+	// WrongOrder means: a call for one order undid what belonged to another.
 	WrongOrder Rule = "wrong_order"
-	// RepeatedKey: one Idempotency-Key had more than one effect.
+	// RepeatedKey means: one Idempotency-Key had more than one effect.
 	RepeatedKey Rule = "repeated_key"
-	// NotReverse: the undos of an order were not in the reverse of its dos.
+	// NotReverse means: the undos of an order were not in the reverse of its dos.
 	NotReverse Rule = "not_reverse"
 )
 

@@ -38,8 +38,7 @@ func applyConfigFile(parser *kong.Kong, args []string) error {
 		}
 		return fmt.Sprint(v), nil
 	}
-	kong.Resolvers(resolve).Apply(parser)
-	return nil
+	return kong.Resolvers(resolve).Apply(parser)
 }
 
 // configArg finds the file before the command line is parsed.

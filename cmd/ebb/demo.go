@@ -52,7 +52,6 @@ func (c *upCmd) addDemo(e *env, g *lifecycle.Group, s *session, in *infra) {
 }
 
 func (d *demo) run(ctx context.Context) error {
-	started := time.Now()
 	ids := make([]string, d.orders)
 	for n := range d.orders {
 		id, err := d.create(ctx, n+1)
@@ -66,7 +65,7 @@ func (d *demo) run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("demo order %d: %w", n+1, err)
 		}
-		fmt.Fprintln(d.out, line(id, v, started))
+		fmt.Fprintln(d.out, line(id, v))
 	}
 	return d.lastLine(ctx)
 }
@@ -139,7 +138,7 @@ func (d *demo) await(ctx context.Context, id string) (journal.SagaView, error) {
 }
 
 // line is one order's end: final state, steps in the order of the plan, undo order, time.
-func line(id string, v journal.SagaView, started time.Time) string {
+func line(id string, v journal.SagaView) string {
 	state := v.State
 	if v.Attention != "" {
 		state = "PARKED"

@@ -187,6 +187,6 @@ func openSim(e *env, ledger string, quiet, sync bool) (*sim.Sim, error) {
 type versionCmd struct{}
 
 func (versionCmd) Run(e *env) error {
-	fmt.Fprintln(e.stdout, "ebb", version())
-	return nil
+	_, err := fmt.Fprintln(e.stdout, "ebb", version())
+	return err
 }

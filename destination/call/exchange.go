@@ -124,7 +124,7 @@ func (s *Sender) build(a Attempt, live spec.Live) (*http.Request, *Error) {
 // monotonic reports whether t carries a monotonic reading. Round(0) strips it,
 // and == sees the difference that Equal does not.
 func monotonic(t time.Time) bool {
-	return t != t.Round(0) //nolint:staticcheck // Equal would compare the instants only
+	return t != t.Round(0) // Equal would compare the instants only
 }
 
 // keyHeader is Idempotency-Key in a form that net/http does not know: in the

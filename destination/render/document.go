@@ -41,15 +41,15 @@ type member struct {
 	value node
 }
 
-// parseDocument reads one JSON document. It reports false for anything else,
-// bytes that are not UTF-8 included.
-func parseDocument(data []byte) (*node, bool) {
+// parseDocument reads one JSON document. It gives nil for anything else, bytes
+// that are not UTF-8 included.
+func parseDocument(data []byte) *node {
 	if !json.Valid(data) || !utf8.Valid(data) {
-		return nil, false
+		return nil
 	}
 	s := scanner{data: data}
 	n := s.value()
-	return &n, true
+	return &n
 }
 
 // scanner walks over bytes that are known to be valid JSON.

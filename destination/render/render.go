@@ -141,8 +141,8 @@ func Undo(s *spec.Spec, route int, in Input, do Request, reply Response) (Render
 	}
 	src := newSources(s.Name, in)
 	src.undo = true
-	src.sent, _ = parseDocument(do.Body)
-	src.response, _ = parseDocument(reply.Body)
+	src.sent = parseDocument(do.Body)
+	src.response = parseDocument(reply.Body)
 	request, unfit := src.request(s, revert, route)
 	if unfit != nil {
 		return Rendered{Outcome: OutcomeBroken, Reason: unfit.String(), Request: Request{Route: route}}, nil

@@ -20,7 +20,7 @@ type sources struct {
 
 func newSources(destination string, in Input) *sources {
 	s := &sources{in: in, destination: destination, replies: map[string]*node{}}
-	s.event, _ = parseDocument(in.Event)
+	s.event = parseDocument(in.Event)
 	return s
 }
 
@@ -29,7 +29,7 @@ func (s *sources) reply(name string) *node {
 	if n, parsed := s.replies[name]; parsed {
 		return n
 	}
-	n, _ := parseDocument(s.in.Responses[name].Body)
+	n := parseDocument(s.in.Responses[name].Body)
 	s.replies[name] = n
 	return n
 }

@@ -128,7 +128,9 @@ type credential struct {
 
 const redacted = "[redacted]"
 
-func (Live) String() string   { return redacted }
+func (Live) String() string { return redacted }
+
+// GoString hides the values.
 func (Live) GoString() string { return redacted }
 
 // LogValue keeps the values out of structured logs.

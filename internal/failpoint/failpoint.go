@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"time"
 )
 
 // EnvVar is the environment variable that is read once, at process start.
@@ -98,9 +97,7 @@ func killSelf() {
 	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
 		panic(fmt.Sprintf("failpoint: kill own process: %v", err))
 	}
-	for {
-		time.Sleep(time.Hour)
-	}
+	select {}
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)

@@ -140,19 +140,18 @@ func (r *Reader) Run(ctx context.Context) error {
 	ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
 	defer r.client.CloseAllowingRebalance()
-	var failure error
-	for failure == nil && ctx.Err() == nil {
+	for ctx.Err() == nil {
 		if err := r.cfg.Ready(ctx); err != nil {
 			break
 		}
-		failure = r.poll(ctx)
+		r.poll(ctx)
 		r.client.AllowRebalance()
 	}
-	if cause := context.Cause(ctx); failure == nil && !errors.Is(cause, context.Canceled) {
-		failure = cause
-	}
 	r.commit(ctx)
-	return failure
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
 }
 
 // commit lets the group know how far we came, as far as that is possible: the journal knows anyway.
@@ -164,23 +163,18 @@ func (r *Reader) commit(ctx context.Context) {
 	}
 }
 
-func (r *Reader) poll(ctx context.Context) error {
+// poll reads once and makes what came durable.
+func (r *Reader) poll(ctx context.Context) {
 	fetches := r.client.PollRecords(ctx, r.cfg.MaxPoll)
 	if fetches.IsClientClosed() || ctx.Err() != nil {
-		return nil
+		return
 	}
 	fetches.EachError(func(topic string, partition int32, err error) {
 		r.cfg.Logger.WarnContext(ctx, "fetch failed", "group", r.cfg.Group, "topic", topic, "partition", partition, "error", err)
 	})
-	records := fetches.Records()
-	if len(records) == 0 {
-		return nil
+	if records := fetches.Records(); len(records) > 0 && r.take(ctx, records) {
+		r.client.MarkCommitRecords(records...)
 	}
-	if !r.take(ctx, records) {
-		return nil
-	}
-	r.client.MarkCommitRecords(records...)
-	return nil
 }
 
 // take makes the records durable, however often that takes; it reports false when the reader was stopped before.

@@ -92,7 +92,7 @@ func writeFile(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // gone after the rename
+	defer os.Remove(tmp.Name()) // gone after the rename
 	_, err = tmp.Write(data)
 	if err := errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
 		return err

@@ -40,7 +40,9 @@ func (o *Ops) Check(name string, check func(ctx context.Context) error) {
 
 // Routes adds the endpoints to a mux. /healthz says that the process runs; /readyz that everything it needs does.
 func (o *Ops) Routes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, map[string]string{"status": "ok"}) })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
 	mux.HandleFunc("GET /readyz", o.ready)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(o.Registry, promhttp.HandlerOpts{Registry: o.Registry}))
 }
@@ -104,6 +106,8 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, grace time.Dura
 	if err := srv.Shutdown(stop); err != nil {
 		_ = srv.Close()
 	}
-	<-done
+	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (a *Aggregate) Record(env Env, id ID, dest string, dir Direction, epoch int
 	case r.Class == ClassSucceeded:
 		a.succeed(s, t, r)
 	case dir == Undo:
-		a.endUndo(env, s, t, r)
+		a.endUndo(env, t, r)
 	default:
 		a.endDo(env, s, t, r)
 	}
@@ -202,7 +202,7 @@ func (a *Aggregate) later(env Env, s *Saga, t *Step, wait time.Duration) {
 
 // endUndo handles every end of an undo attempt but success. Nothing here settles the step: an undo ends by proof, or by an
 // operator.
-func (a *Aggregate) endUndo(env Env, s *Saga, t *Step, r Result) {
+func (a *Aggregate) endUndo(env Env, t *Step, r Result) {
 	t.release()
 	t.Reason = r.Reason
 	maxAttempts := t.Rules.MaxUndoAttempts
