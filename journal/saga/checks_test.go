@@ -206,12 +206,32 @@ func (w *world) doAllowed(s *saga.Saga, me part) string {
 		if x.State.Unwinding() {
 			return "G8: " + me.String() + " is claimed while an earlier event is unwound"
 		}
-		t, u := stepOf(x, me.d, do), stepOf(x, me.d, undo)
-		if t != nil && !t.State.Settled() && !t.Superseded || u != nil && !u.State.Settled() {
+		u := stepOf(x, me.d, undo)
+		if w.holds(stepOf(x, me.d, do)) || u != nil && !u.State.Settled() && w.rules[me.d].Ordering != saga.OrderNone {
 			return "G8: " + me.String() + " is claimed while " + part{e, me.d}.String() + " is open"
 		}
 	}
+	for x := me.e + 1; x < len(w.b.plans) && w.rules[me.d].Ordering != saga.OrderNone; x++ {
+		if t := w.step(x, me.d, do); t != nil && t.Epoch > 0 {
+			return "G8: " + me.String() + " is claimed after " + part{x, me.d}.String()
+		}
+	}
 	return ""
+}
+
+// holds tells whether the do step, if there is one, holds later events back at its destination.
+func (w *world) holds(t *saga.Step) bool {
+	if t == nil || t.State.Settled() || t.Superseded {
+		return false
+	}
+	switch t.Rules.Ordering {
+	case saga.OrderNone:
+		return false
+	case saga.OrderPass:
+		return t.State != saga.Parked
+	default:
+		return true
+	}
 }
 
 // landDo is the API doing the work.
@@ -224,7 +244,8 @@ func (w *world) landDo(e, d int) {
 	if w.undid[e][d] > 0 {
 		w.breaks("%s was done after its undo", part{e, d})
 	}
-	for x := e + 1; x < len(w.b.plans); x++ {
+	// Where later events pass a parked step, what it had sent may still land, or be repeated to be undone.
+	for x := e + 1; x < len(w.b.plans) && w.rules[d].Ordering == saga.OrderHold; x++ {
 		if w.did[x][d] > 0 {
 			w.breaks("G8: %s was done after %s", part{e, d}, part{x, d})
 		}
@@ -240,7 +261,7 @@ func (w *world) landDo(e, d int) {
 func (w *world) landUndo(e, d int) {
 	me := part{e, d}
 	if w.undid[e][d] > 0 {
-		if w.rules[d].Idempotency == saga.NotIdempotent {
+		if !w.remembers(d) {
 			w.breaks("%s was undone twice", me)
 		}
 		return
@@ -278,6 +299,7 @@ func (w *world) broken() string {
 			w.breaks("G9: e%d is stuck", e+1)
 		}
 		w.checkCertain(s, e)
+		w.checkReleased(s, e)
 		look := false
 		for _, t := range s.Steps {
 			look = look || t.State == saga.Parked || t.State == saga.Expected && w.overdue
@@ -290,6 +312,21 @@ func (w *world) broken() string {
 		w.checkScope(func(s *saga.Saga) bool { return s.State == saga.Running || s.State == saga.Completed })
 	}
 	return w.bad
+}
+
+// checkReleased: an undo that may be claimed is READY, so that what is stuck holds back no more than what it depended on (G7).
+func (w *world) checkReleased(s *saga.Saga, e int) {
+	if s.State != saga.Compensating {
+		return
+	}
+	for _, u := range s.Steps {
+		if u.Dir != saga.Undo || u.State != saga.Waiting {
+			continue
+		}
+		if why, _ := w.claimAllowed(e, destIndex(u.Dest), undo); why == "" {
+			w.breaks("G7: %s undo is WAITING for nothing", part{e, destIndex(u.Dest)})
+		}
+	}
 }
 
 // checkCertain: what is not known to have happened, nor marked as maybe, did not happen and cannot any more (G3).
@@ -310,20 +347,35 @@ func (w *world) checkCertain(s *saga.Saga, e int) {
 	}
 }
 
-// checkScope: no cancelled saga stands, and none whose create was unwound, where standing is what the caller says.
+// checkScope: no cancelled saga stands, and none whose create was unwound, where standing is what the caller says. None is unwound
+// without one of these reasons, or a refusal of its own.
 func (w *world) checkScope(stands func(*saga.Saga) bool) {
 	unwoundCreate := false
 	for _, s := range w.agg.Sagas {
 		switch {
-		case w.cancelled && s.Version < w.b.cancel && stands(s):
+		case w.cancels(s) && stands(s):
 			w.breaks("e%d is cancelled and %s", eventIndex(s)+1, s.State)
 		case unwoundCreate && stands(s):
 			w.breaks("e%d is %s, its create was unwound", eventIndex(s)+1, s.State)
+		case !unwoundCreate && (s.State.Unwinding() || s.State == saga.Compensated) && !w.cancels(s) && !refused(s):
+			w.breaks("e%d is %s for no reason", eventIndex(s)+1, s.State)
 		}
 		if s.Role == saga.Create && s.CancelVersion == 0 && (s.State.Unwinding() || s.State == saga.Compensated) {
 			unwoundCreate = true
 		}
 	}
+}
+
+func (w *world) cancels(s *saga.Saga) bool { return w.cancelled && s.Version < w.b.cancel }
+
+// refused tells whether a step was refused in a way that unwinds the saga.
+func refused(s *saga.Saga) bool {
+	for _, t := range s.Steps {
+		if t.Dir == saga.Do && t.State == saga.Refused && t.Rules.OnRefused == saga.RefusalCompensates && !t.Late {
+			return true
+		}
+	}
+	return false
 }
 
 // checkEnd: an ended saga has the effects of its end.
@@ -376,7 +428,7 @@ func (w *world) blocks(x, s *saga.Saga) bool {
 	}
 	for _, t := range s.Steps {
 		d := destIndex(t.Dest)
-		if q := stepOf(x, d, do); t.State == saga.Waiting && q != nil && !q.State.Settled() && !q.Superseded {
+		if t.State == saga.Waiting && w.holds(stepOf(x, d, do)) {
 			return true
 		}
 	}

@@ -59,6 +59,10 @@ func onRefused(dest int, o saga.OnRefused) func(*bounds) {
 	return func(b *bounds) { b.rules[dest].OnRefused = o }
 }
 
+func ordering(o saga.Ordering) func(*bounds) {
+	return func(b *bounds) { b.each(func(r *saga.Rules) { r.Ordering = o }) }
+}
+
 // oneAttempt uses retries up at once.
 func oneAttempt(b *bounds) {
 	b.each(func(r *saga.Rules) { r.MaxAttempts, r.MaxUndoAttempts = 1, 1 })
@@ -113,6 +117,11 @@ func TestG08EventsReachADestinationInOrder(t *testing.T) {
 		"2 faults, grown, a step parks, is retried": orders(faults(2), grown, parks(1, 1)),
 		"1 fault, grown, both at A and B, a step parks, is retried": orders(faults(1), grown, parks(1, 1),
 			plans([]saga.Rules{after(), after("A")}, []int{0, 1}, []int{0, 1})),
+		"1 fault, grown, parked steps are passed, are retried": orders(faults(1), grown, parks(1, 1), ordering(saga.OrderPass)),
+		"1 fault, grown, no order":                             orders(faults(1), grown, parks(1, 1), ordering(saga.OrderNone)),
+		"a late step is passed, is retried": orders(parks(2, 2),
+			plans([]saga.Rules{after(), after(), after("A")}, []int{0, 2}, []int{0, 2}), ordering(saga.OrderPass),
+			func(b *bounds) { b.late[2] = true }),
 	})
 }
 
@@ -134,6 +143,12 @@ func TestG07UndoRunsInReverse(t *testing.T) {
 func TestG03NotIdempotentIsNeverDoubled(t *testing.T) {
 	t.Parallel()
 	check(t, orders(faults(2), parks(1, 2), promises(saga.NotIdempotent)))
+}
+
+// The same holds once a destination has forgotten its keys.
+func TestG03ForgottenKeysAreNotSentAgain(t *testing.T) {
+	t.Parallel()
+	check(t, orders(faults(2), parks(0, 1), func(b *bounds) { b.forgetful = true }))
 }
 
 func TestG10OutagesAndUsedUpRetries(t *testing.T) {

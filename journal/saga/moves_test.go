@@ -122,13 +122,33 @@ func (w *world) moves(out []move) []move {
 	if b.cancel != 0 && !w.cancelled {
 		out = append(out, move{kind: moveCancel})
 	}
-	if (waitingFor || b.impatient) && !w.overdue {
+	if (waitingFor || b.impatient || b.forgetful && !w.underWay()) && !w.overdue {
 		out = append(out, move{kind: moveOverdue})
 	}
 	if int(w.waits) < b.waits {
 		out = append(out, move{kind: moveWait})
 	}
 	return out
+}
+
+// underWay tells whether a request is on its way to the API, or may be sent by a worker.
+func (w *world) underWay() bool {
+	for e := range w.b.plans {
+		for d := range w.b.rules {
+			for dir := range directions {
+				c := w.calls[e][d][dir]
+				if w.net[e][d][dir] > 0 || c[0].phase() == callOut || c[1].phase() == callOut {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// remembers tells whether the destination answers a repeated request as it did the first time.
+func (w *world) remembers(d int) bool {
+	return w.rules[d].Idempotency != saga.NotIdempotent && !(w.b.forgetful && w.overdue)
 }
 
 // inOrder tells whether the group has read every earlier event of its plan: they are in one partition.
@@ -274,11 +294,11 @@ func (w *world) answers(m move) (yes, no bool) {
 	no = w.b.answers == yesOrNo
 	switch w.effect[m.e][m.d] {
 	case effected:
-		if w.rules[m.d].Idempotency != saga.NotIdempotent {
+		if w.remembers(int(m.d)) {
 			return true, false
 		}
 	case denied:
-		if w.rules[m.d].Idempotency == saga.Idempotent {
+		if w.remembers(int(m.d)) && w.rules[m.d].Idempotency == saga.Idempotent {
 			return false, true
 		}
 	}
@@ -474,7 +494,7 @@ func (w *world) land(e, d, dir int, yes bool) {
 		if w.effect[e][d] == unseen {
 			w.effect[e][d] = denied
 		}
-	case w.effect[e][d] == effected && w.rules[d].Idempotency != saga.NotIdempotent:
+	case w.effect[e][d] == effected && w.remembers(d):
 		// the answer is remembered
 	default:
 		w.landDo(e, d)

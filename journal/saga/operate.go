@@ -23,7 +23,7 @@ func (a *Aggregate) Retry(env Env, id ID, dest string, dir Direction) error {
 		return ErrNoStep
 	case t.State != Parked:
 		return ErrNotParked
-	case t.Superseded, dir == Do && s.State == Running && a.claimedAfter(s, t) != nil:
+	case t.Superseded, dir == Do && !s.State.Unwinding() && a.claimedAfter(s, t) != nil:
 		return ErrSuperseded
 	case t.Maybe && !t.Rules.repeatable(), t.forgotten(env):
 		return ErrUnresolved

@@ -30,6 +30,10 @@ func drawWorld(t *rapid.T) bounds {
 			BackoffBase:     time.Second,
 			BackoffMax:      30 * time.Second,
 		}
+		r.Ordering = saga.Ordering(rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "ordering"))
+		if coin("window") {
+			r.Window = 5 * time.Minute
+		}
 		if coin("patience") {
 			r.Patience = 3 * time.Minute
 		}

@@ -62,6 +62,8 @@ type bounds struct {
 	throttles, outages, waits int
 	// impatient lets every destination's patience run out at any moment.
 	impatient bool
+	// forgetful lets every destination's memory of its keys end at any moment: then it does the work for every request.
+	forgetful bool
 	// outcomes checks only what can be seen from outside: what the API did, in which order, and how the sagas ended.
 	outcomes bool
 	// mutation is the rule that is left out.
@@ -185,6 +187,9 @@ func newWorld(b *bounds) *world {
 		w.rules[d] = b.rules[d]
 		if b.impatient {
 			w.rules[d].Patience = time.Microsecond
+		}
+		if b.forgetful {
+			w.rules[d].Window = time.Microsecond
 		}
 		if w.rules[d].MaxAttempts == 0 {
 			w.rules[d].MaxAttempts = noLimit
@@ -432,7 +437,7 @@ func (w *world) decodeStep(t *saga.Step, bits byte, claimed bool, d int, dir sag
 		SpecVersion: 1, Rules: &w.rules[d],
 	}
 	if claimed {
-		t.Epoch, t.Attempt, t.FirstAttempt = 2, 1, early
+		t.Epoch, t.Attempt, t.FirstAttempt, t.FirstSent = 2, 1, early, early
 	}
 	switch t.State {
 	case saga.Expected:
