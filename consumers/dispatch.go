@@ -106,12 +106,12 @@ func (c *Consumer) start(calls context.Context, claimed []journal.Claimed, start
 // attempt makes one call and hands over how it ended.
 func (c *Consumer) attempt(ctx context.Context, m journal.Claimed, deadline time.Time) {
 	claimedAt := time.Now()
-	if err := failpoint.Hit("consumers.before-send"); err != nil {
+	if err := failpoint.HitIn("consumers.before-send", m.Dest); err != nil {
 		c.giveBack(ctx, m, false)
 		return
 	}
 	end := c.cfg.Endpoint.Attempt(ctx, Call{Claimed: m, Key: Key(m), Deadline: deadline})
-	if err := failpoint.Hit("consumers.after-reply"); err != nil {
+	if err := failpoint.HitIn("consumers.after-reply", m.Dest); err != nil {
 		c.giveBack(ctx, m, end.Exchange.Sent)
 		return
 	}

@@ -55,6 +55,7 @@ func (s *Store) Expire(ctx context.Context, destination string, limit int) (int,
 	if err != nil {
 		return 0, fmt.Errorf("expire: %w", err)
 	}
+	u.scope = destination
 	n := 0
 	for i := range found {
 		e := &found[i]

@@ -110,6 +110,7 @@ func (s *Store) ingest(ctx context.Context, r Reader, records []Record) (Ingeste
 	if err != nil {
 		return got, fmt.Errorf("ingest: %w", err)
 	}
+	u.scope = r.Destination
 	if u.revision != revision {
 		u.rollback(ctx)
 		return got, errStale

@@ -52,6 +52,7 @@ func (s *Store) Record(ctx context.Context, members []Recording) ([]error, error
 	}
 	errs := make([]error, len(members))
 	for i := range members {
+		u.scope = members[i].Dest
 		errs[i] = u.record(&members[i])
 	}
 	if err := u.commit(ctx, "record"); err != nil {
@@ -140,6 +141,7 @@ func (s *Store) Release(ctx context.Context, members []Return) ([]error, error) 
 	errs := make([]error, len(members))
 	for i := range members {
 		m := &members[i]
+		u.scope = m.Dest
 		l := u.aggs[m.Aggregate]
 		if errs[i] = l.err; l.err != nil {
 			continue

@@ -18,6 +18,8 @@ type unit struct {
 	tx    pgx.Tx
 	env   saga.Env
 	aggs  map[Key]*loaded
+	// scope is the destination whose transition it is, for failpoints; empty for the compensator's and an operator's.
+	scope string
 	// keys are the locked aggregates in a fixed order, so that what is written does not depend on the order of a map.
 	keys []Key
 	// revision of the destinations that this transaction sees.
@@ -96,7 +98,7 @@ func (u *unit) commit(ctx context.Context, name string) error {
 	}
 	u.store.hub.ready(u.ready)
 	// Not an error of the transaction: it is committed, whatever the failpoint says.
-	if err := failpoint.Hit("journal." + name + ".after-commit"); err != nil {
+	if err := failpoint.HitIn("journal."+name+".after-commit", u.scope); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
@@ -109,7 +111,7 @@ func (u *unit) write(ctx context.Context, name string) error {
 	}
 	b := &pgx.Batch{}
 	u.rows.queue(b)
-	if err := failpoint.Hit("journal." + name + ".before-commit"); err != nil {
+	if err := failpoint.HitIn("journal."+name+".before-commit", u.scope); err != nil {
 		return err
 	}
 	b.Queue("COMMIT")

@@ -20,6 +20,9 @@
 //	        other signals do what they always do.
 //	error   makes Hit return an *Error.
 //
+// Places that several destinations or groups pass have a second name with the
+// scope behind it, such as consumers.after-reply.billing; see HitIn.
+//
 // Before it acts, Hit writes "failpoint NAME: ACTION" and a line feed to
 // standard error, so that a parent can wait for the line instead of sleeping.
 //

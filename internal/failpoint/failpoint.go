@@ -68,6 +68,18 @@ func Hit(name string) error {
 	return p.hit()
 }
 
+// HitIn is Hit for a place that many pass, each in a scope of its own, such as a destination: it goes by the names
+// NAME and NAME.SCOPE, so that a test can strike one of them. An empty scope is none.
+func HitIn(name, scope string) error {
+	if points.Load() == nil {
+		return nil
+	}
+	if err := Hit(name); err != nil || scope == "" {
+		return err
+	}
+	return Hit(name + "." + scope)
+}
+
 func (p *point) hit() error {
 	if n := p.hits.Add(1); p.at != 0 && n != p.at {
 		return nil

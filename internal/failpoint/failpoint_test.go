@@ -25,6 +25,14 @@ func TestMain(m *testing.M) {
 		fmt.Println(i, errors.As(err, &injected) && injected.Name == "test.place")
 	}
 	fmt.Println("end")
+	if !strings.Contains(os.Getenv(EnvVar), "scoped.") {
+		return
+	}
+	var scoped []bool
+	for _, scope := range []string{"billing", "shipping", "billing", ""} {
+		scoped = append(scoped, HitIn("scoped.place", scope) != nil)
+	}
+	fmt.Println("scoped:", scoped)
 }
 
 const childEnv = "EBB_FAILPOINT_TEST_CHILD"
@@ -71,6 +79,13 @@ func TestError(t *testing.T) {
 	cmd, out = child(t, "test.place=error")
 	require.NoError(t, cmd.Run())
 	require.Equal(t, "1 true\n2 true\n3 true\n4 true\nend\n", out.String())
+}
+
+func TestHitInScope(t *testing.T) {
+	t.Parallel()
+	cmd, out := child(t, "scoped.place=error@2,scoped.place.billing=error@2")
+	require.NoError(t, cmd.Run())
+	require.Equal(t, "1 false\n2 false\n3 false\n4 false\nend\nscoped: [false true true false]\n", out.String())
 }
 
 func TestPauseBlocksUntilSignalled(t *testing.T) {
