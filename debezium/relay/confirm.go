@@ -27,12 +27,12 @@ func (s *stream) confirm(ctx context.Context) error {
 		case <-ctx.Done():
 			return s.sendStatus(false)
 		case <-tick.C:
-			s.engine.storeProgress(ctx)
+			s.engine.storeProgress()
 			if err := s.listen(&silence); err != nil {
 				return err
 			}
 		case <-s.engine.kick:
-			s.engine.storeProgress(ctx)
+			s.engine.storeProgress()
 		}
 	}
 }

@@ -103,11 +103,12 @@ func (e *engine) close() {
 	}
 }
 
-// fail ends the engine with its first failure.
+// fail ends the engine with its first failure, and the wait of a reader for room in the buffer with it.
 func (e *engine) fail(err error) {
 	e.failOnce.Do(func() {
 		e.failErr = err
 		close(e.failed)
+		e.endLife()
 	})
 }
 
@@ -212,7 +213,7 @@ func (e *engine) wake() {
 
 // storeProgress sends the tracker's position to the state topic, without waiting. One position is on its way at a time;
 // when Kafka has it, the confirming goroutine is woken to tell PostgreSQL.
-func (e *engine) storeProgress(ctx context.Context) {
+func (e *engine) storeProgress() {
 	position := e.tracker.position()
 	if uint64(position) <= e.stored.Load() || !e.storing.CompareAndSwap(false, true) {
 		return

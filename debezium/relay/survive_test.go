@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -102,6 +103,49 @@ func TestIdleSlotMoves(t *testing.T) {
 	b.start(t)
 	b.exec(t, "CREATE TABLE other AS SELECT generate_series(1, 10000)")
 	require.Zero(t, b.settled(t, "outbox.event.o"))
+}
+
+// TestInterleavedTransactionsAcrossARestart is the case that loses rows with Debezium 3.6: a transaction that began
+// before the relay's last position goes on right at it, and commits after a restart.
+func TestInterleavedTransactionsAcrossARestart(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t, goldenTable, "type:header", map[string]int32{"outbox.event.o": 1})
+	r := b.start(t)
+	insert := "INSERT INTO outbox (id, aggregatetype, aggregateid, type, payload) VALUES (gen_random_uuid(), 'o', 'k', $1, '')"
+	long, err := b.pool.Begin(ctx)
+	require.NoError(t, err)
+	_, err = long.Exec(ctx, insert, "b1")
+	require.NoError(t, err)
+	b.exec(t, insert, "a1")
+	_, err = long.Exec(ctx, insert, "b2")
+	require.NoError(t, err)
+	require.EqualValues(t, 1, b.settled(t, "outbox.event.o"))
+	require.NoError(t, r.stop())
+	b.start(t)
+	require.NoError(t, long.Commit(ctx))
+	require.EqualValues(t, 3, b.settled(t, "outbox.event.o"))
+	var types []string
+	for _, r := range b.read(t, "outbox.event.o", 3) {
+		types = append(types, string(r.Headers[1].Value))
+	}
+	require.Equal(t, []string{"a1", "b1", "b2"}, types)
+}
+
+// TestTopicMadeLate waits for a topic without losing what came before it.
+func TestTopicMadeLate(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	b := setup(t, goldenTable, "type:header", map[string]int32{"outbox.event.other": 1})
+	r := b.start(t)
+	b.exec(t, row)
+	testkit.Eventually(t, func() (bool, string) { return r.Progress().Records == 1, "no record waits" }, 0)
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.cfg.Brokers...))
+	require.NoError(t, err)
+	defer client.Close()
+	_, err = kadm.NewClient(client).CreateTopic(ctx, 1, 1, nil, "outbox.event.o")
+	require.NoError(t, err)
+	require.EqualValues(t, 1, b.settled(t, "outbox.event.o"))
 }
 
 func TestStopConfirmsWhatWasSent(t *testing.T) {

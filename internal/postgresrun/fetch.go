@@ -56,7 +56,7 @@ func fetch(ctx context.Context, cfg Config, who account, major int) (installatio
 		return installation{}, fmt.Errorf("make the cache folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(tmp) }()
-	if err := unpack(ctx, base, tmp, version); err != nil {
+	if err := unpack(ctx, tmp, version); err != nil {
 		return installation{}, err
 	}
 	if err := os.Chmod(filepath.Join(tmp, "pg"), 0o755); err != nil {
@@ -80,10 +80,10 @@ func pick(major int) (embedded.PostgresVersion, error) {
 	return "", fmt.Errorf("release %d is not among those that can be fetched", major)
 }
 
-// unpack makes the library download and extract, and nothing else. It has no call for that alone: its Start extracts
+// unpack makes the library download and extract into dir, and nothing else. It has no call for that alone: its Start extracts
 // first and then starts a server on a data folder. The folder given here is an empty shell of the right version, so
 // that Start takes it as made and pg_ctl refuses it at once; what counts is whether the binaries have arrived.
-func unpack(ctx context.Context, cache, dir string, version embedded.PostgresVersion) error {
+func unpack(ctx context.Context, dir string, version embedded.PostgresVersion) error {
 	shell := filepath.Join(dir, "shell")
 	if err := os.Mkdir(shell, 0o700); err != nil {
 		return fmt.Errorf("prepare to unpack: %w", err)
@@ -99,7 +99,7 @@ func unpack(ctx context.Context, cache, dir string, version embedded.PostgresVer
 	var said bytes.Buffer
 	pg := filepath.Join(dir, "pg")
 	server := embedded.NewDatabase(embedded.DefaultConfig().
-		Version(version).Port(uint32(port)).CachePath(cache).
+		Version(version).Port(uint32(port)).CachePath(dir).
 		RuntimePath(filepath.Join(dir, "run")).BinariesPath(pg).DataPath(shell).Logger(&said))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Start() }()

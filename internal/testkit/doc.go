@@ -12,7 +12,8 @@
 // # What is shared
 //
 // Roles and replication slot names belong to the server, not to a database: take [Name] for slots, so that parallel
-// tests do not meet. wal_level is logical.
+// tests do not meet. wal_level is logical. Making a slot waits for every transaction of the server that has written, those
+// of other tests included: leave none open across a wait for another test.
 //
 // # Rules
 //

@@ -2,6 +2,8 @@
 // passes on its exit code. Many test processes then share one server:
 //
 //	go run ./internal/testkit/withpg -- go test ./...
+//
+// (go run itself turns every failure into exit code 1.)
 package main
 
 import (
@@ -31,7 +33,7 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "usage: withpg -- COMMAND [ARGUMENT...]")
 		return 2
 	}
-	// Ctrl-C reaches the command by itself; we stay to pass on how it ended.
+	// Ctrl-C reaches the command by itself, a request to terminate is passed on; we stay to say how it ended.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -48,14 +50,31 @@ func run(args []string) int {
 			fmt.Fprintln(os.Stderr, "withpg:", err)
 		}
 	}()
-	return command(args, server.DSN("postgres"))
+	return command(args, server.DSN("postgres"), signals)
 }
 
-func command(args []string, dsn string) int {
+func command(args []string, dsn string, signals <-chan os.Signal) int {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), testkit.DSNVariable+"="+dsn)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	err := cmd.Run()
+	err := cmd.Start()
+	if err == nil {
+		ended := make(chan struct{})
+		defer close(ended)
+		go func() {
+			for {
+				select {
+				case s := <-signals:
+					if s == syscall.SIGTERM {
+						_ = cmd.Process.Signal(s) // it may have ended just now
+					}
+				case <-ended:
+					return
+				}
+			}
+		}()
+		err = cmd.Wait()
+	}
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
