@@ -26,6 +26,10 @@ type Consumer struct {
 	limiter *rate.Limiter
 	flights *flights
 	link    *link
+	// claiming makes counting the free places and taking them one step.
+	claiming sync.Mutex
+	// calls is the context of attempts; Run sets it.
+	calls context.Context //nolint:containedctx // attempts begin in two loops and end together
 }
 
 // New checks the configuration; it does not connect.
@@ -86,6 +90,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer stop(nil)
 	calls, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
+	c.calls = calls
 	store, closeStore := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeStore()
 	hard, giveUp := context.WithCancel(context.WithoutCancel(ctx))
@@ -96,7 +101,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	groups.Go(func() { c.release.Run(store, hard) })
 	loops.Go(func() { stop(c.reader.Run(ctx)) })
 	loops.Go(func() { c.expire(ctx) })
-	loops.Go(func() { c.dispatch(ctx, calls) })
+	loops.Go(func() { c.dispatch(ctx) })
 
 	<-ctx.Done()
 	c.flights.wait(c.cfg.Grace)
@@ -131,27 +136,27 @@ func newFlights() *flights {
 	return f
 }
 
+// add counts n more in flight, or fewer.
 func (f *flights) add(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.n == 0 && n > 0 {
-		f.idle = make(chan struct{})
-	}
+	was := f.n
 	f.n += n
-}
-
-func (f *flights) done() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.n--
-	if f.n == 0 {
+	switch {
+	case was == 0 && f.n > 0:
+		f.idle = make(chan struct{})
+	case was > 0 && f.n == 0:
 		close(f.idle)
 	}
-	select {
-	case f.freed <- struct{}{}:
-	default:
+	if n < 0 {
+		select {
+		case f.freed <- struct{}{}:
+		default:
+		}
 	}
 }
+
+func (f *flights) done() { f.add(-1) }
 
 func (f *flights) count() int {
 	f.mu.Lock()

@@ -9,18 +9,19 @@ import (
 	"github.com/ebbline/ebb/journal/saga"
 )
 
-// dispatch claims what is due and starts its attempts until ctx ends. Attempts run under calls.
-func (c *Consumer) dispatch(ctx, calls context.Context) {
+// dispatch claims what is due and starts its attempts until ctx ends.
+func (c *Consumer) dispatch(ctx context.Context) {
 	wakes, unsubscribe := c.cfg.Store.Wakes(c.cfg.Destination)
 	defer unsubscribe()
 	for ctx.Err() == nil {
-		places, wait := c.vacancies()
+		places, wait := c.reserve()
 		if places == 0 {
 			c.sleep(ctx, nil, wait)
 			continue
 		}
 		started := time.Now()
 		batch, err := c.claim(ctx, places)
+		c.flights.add(len(batch.Claimed) - places)
 		if err != nil {
 			if ctx.Err() == nil {
 				c.log.WarnContext(ctx, "claim failed, trying again", "error", err)
@@ -28,7 +29,7 @@ func (c *Consumer) dispatch(ctx, calls context.Context) {
 			c.sleep(ctx, nil, 200*time.Millisecond)
 			continue
 		}
-		c.start(calls, batch.Claimed, started)
+		c.start(batch.Claimed, started)
 		if len(batch.Claimed)+batch.Settled == 0 {
 			c.sleep(ctx, wakes, c.untilDue(batch))
 		}
@@ -39,13 +40,22 @@ func (c *Consumer) dispatch(ctx, calls context.Context) {
 func (c *Consumer) claim(ctx context.Context, places int) (journal.ClaimBatch, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.lease())
 	defer cancel()
-	batch, err := watched(c.link, c.cfg.Store.Claim)(ctx, journal.ClaimRequest{
+	return watched(c.link, c.cfg.Store.Claim)(ctx, c.claimRequest(places))
+}
+
+func (c *Consumer) claimRequest(places int) journal.ClaimRequest {
+	return journal.ClaimRequest{
 		Destination: c.cfg.Destination, Worker: c.cfg.Worker, Limit: places, Lease: c.cfg.lease(), Prepare: c.cfg.Endpoint.Prepare,
-	})
-	if c.limiter != nil {
-		c.limiter.AllowN(time.Now(), len(batch.Claimed))
 	}
-	return batch, err
+}
+
+// reserve takes the places of attempts that may be claimed now; what is not used is to be given back.
+func (c *Consumer) reserve() (int, time.Duration) {
+	c.claiming.Lock()
+	defer c.claiming.Unlock()
+	n, wait := c.vacancies()
+	c.flights.add(n)
+	return n, wait
 }
 
 // untilDue is how long there is nothing to claim as far as the batch tells.
@@ -94,12 +104,14 @@ func (c *Consumer) sleep(ctx context.Context, wakes <-chan struct{}, d time.Dura
 	}
 }
 
-// start begins the attempts of the claims.
-func (c *Consumer) start(calls context.Context, claimed []journal.Claimed, started time.Time) {
-	c.flights.add(len(claimed))
+// start begins the attempts of the claims, whose places are reserved.
+func (c *Consumer) start(claimed []journal.Claimed, started time.Time) {
+	if c.limiter != nil {
+		c.limiter.AllowN(time.Now(), len(claimed))
+	}
 	deadline := started.Add(c.cfg.LeaseMargin)
 	for _, m := range claimed {
-		go c.attempt(calls, m, deadline)
+		go c.attempt(c.calls, m, deadline)
 	}
 }
 

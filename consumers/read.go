@@ -57,7 +57,7 @@ func (c *Consumer) take(ctx context.Context, ids map[string][16]byte, records []
 		}
 	}
 	reader := journal.Reader{Name: c.cfg.Group, Destination: c.cfg.Destination, TopicIDs: ids}
-	got, err := watched2(c.link, c.cfg.Store.Ingest)(ctx, reader, list)
+	got, err := c.ingest(ctx, reader, list)
 	if err != nil {
 		return err
 	}
@@ -68,12 +68,20 @@ func (c *Consumer) take(ctx context.Context, ids map[string][16]byte, records []
 	return nil
 }
 
-func watched2[A, B, C any](l *link, f func(context.Context, A, B) (C, error)) func(context.Context, A, B) (C, error) {
-	return func(ctx context.Context, a A, b B) (C, error) {
-		out, err := f(ctx, a, b)
-		l.saw(err)
-		return out, err
+// ingest stores the records, and starts at once what is due at once.
+func (c *Consumer) ingest(ctx context.Context, reader journal.Reader, list []journal.Record) (journal.Ingested, error) {
+	places, _ := c.reserve()
+	defer func() { c.flights.add(-places) }()
+	started := time.Now()
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.lease())
+	defer cancel()
+	got, err := c.cfg.Store.Ingest(bounded, reader, list, c.claimRequest(places))
+	c.link.saw(err)
+	if err == nil {
+		c.start(got.Claimed, started)
+		places -= len(got.Claimed)
 	}
+	return got, err
 }
 
 // read turns a record into what the journal takes in. An error is nobody's fault and temporary: the registry is away. What is

@@ -80,7 +80,7 @@ func (b *testBundle) read(dest string, events ...*Event) Ingested {
 	for _, e := range events {
 		records = append(records, Record{Position: Position{"orders", 0, b.offset.Add(1)}, Event: e})
 	}
-	got, err := b.Ingest(b.t.Context(), reader(dest), records)
+	got, err := b.Ingest(b.t.Context(), reader(dest), records, ClaimRequest{})
 	require.NoError(b.t, err)
 	return got
 }

@@ -62,21 +62,25 @@ type Reader struct {
 	TopicIDs map[string][16]byte
 }
 
-// Ingested counts what an Ingest took in.
+// Ingested says what an Ingest took in.
 type Ingested struct {
 	Events      int // steps of the destination moved on or were known already
 	Skipped     int // nulls, and events whose plan does not have the destination
 	DeadLetters int
+	// Claimed are steps that were due at once and were claimed in the same transaction, and Settled those that needed no call.
+	Claimed []Claimed
+	Settled int
 }
 
 // errStale says that destinations were applied while records were on their way in: the plans were made without them.
 var errStale = errors.New("destinations have changed")
 
 // Ingest takes in the records of a poll in one transaction, in offset order, with the offset behind them (G2). Repeating it
-// changes nothing (G11).
-func (s *Store) Ingest(ctx context.Context, r Reader, records []Record) (Ingested, error) {
+// changes nothing (G11). Steps that are due at once and wait for no other destination are claimed on the way, as far as the claim
+// request's limit goes; a limit of zero claims nothing.
+func (s *Store) Ingest(ctx context.Context, r Reader, records []Record, claim ClaimRequest) (Ingested, error) {
 	for {
-		got, err := s.ingest(ctx, r, records)
+		got, err := s.ingest(ctx, r, records, claim)
 		if !errors.Is(err, errStale) {
 			return got, err
 		}
@@ -86,7 +90,7 @@ func (s *Store) Ingest(ctx context.Context, r Reader, records []Record) (Ingeste
 	}
 }
 
-func (s *Store) ingest(ctx context.Context, r Reader, records []Record) (Ingested, error) {
+func (s *Store) ingest(ctx context.Context, r Reader, records []Record, claim ClaimRequest) (Ingested, error) {
 	var got Ingested
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
@@ -130,8 +134,30 @@ func (s *Store) ingest(ctx context.Context, r Reader, records []Record) (Ingeste
 			got.Skipped++
 		}
 	}
+	u.claimFresh(ctx, claim, records, &got)
 	u.rows.advance(r, records)
 	return got, u.commit(ctx, "ingest")
+}
+
+// claimFresh claims steps that became READY by being read. What waited for another destination is left to Claim, which loads its
+// reply.
+func (u *unit) claimFresh(ctx context.Context, req ClaimRequest, records []Record, got *Ingested) {
+	out := ClaimBatch{}
+	for _, rec := range records {
+		if len(out.Claimed) == req.Limit {
+			break
+		}
+		if rec.Event == nil || u.aggs[rec.Event.Aggregate] == nil {
+			continue
+		}
+		e := rec.Event
+		t := step(u.aggs[e.Aggregate].agg, e.ID, req.Destination, saga.Do)
+		if t == nil || t.State != saga.Ready || t.Epoch > 0 || len(t.Rules.After) > 0 {
+			continue
+		}
+		u.claim(ctx, req, candidate{e.ID, saga.Do, e.Aggregate}, &material{body: e.Body, at: u.env.Now.Time(), traceparent: e.TraceParent}, &out)
+	}
+	got.Claimed, got.Settled = out.Claimed, out.Settled
 }
 
 func planned(plan []saga.Planned, dest string) bool {

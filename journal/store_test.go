@@ -302,3 +302,36 @@ func TestTheLockIsNeeded(t *testing.T) {
 		}
 	})
 }
+
+func TestIngestClaimsWhatIsDueAtOnce(t *testing.T) {
+	t.Parallel()
+	b := setup(t, dest("a"), dest("b", "a"))
+	ingest := func(d string, limit int, n ...int) Ingested {
+		var records []Record
+		for _, i := range n {
+			records = append(records, Record{Position: Position{"orders", 0, b.offset.Add(1)}, Event: event(i, "OrderCreated", fmt.Sprint("o-", i), 1)})
+		}
+		got, err := b.Ingest(t.Context(), reader(d), records, ClaimRequest{
+			Destination: d, Worker: "w1", Limit: limit, Lease: time.Minute,
+			Prepare: func(_ context.Context, c Candidate) Prepared {
+				if c.Aggregate.ID == "o-2" {
+					return Prepared{Class: saga.ClassSkipped, Reason: "no need"}
+				}
+				return Prepared{Content: c.EventBody}
+			},
+		})
+		require.NoError(t, err)
+		return got
+	}
+	got := ingest("a", 2, 1, 2, 3, 4)
+	require.Len(t, got.Claimed, 2, "as far as the limit goes")
+	require.Equal(t, 1, got.Settled)
+	require.Equal(t, `{"orderId":"o-1"}`, string(got.Claimed[0].Content))
+	require.Empty(t, ingest("b", 10, 1, 2, 3, 4).Claimed, "b comes after a, and loads its reply when it is claimed")
+	require.Empty(t, ingest("a", 10, 1).Claimed, "reading again claims nothing")
+	require.Len(t, b.claim("a"), 1, "the rest is left to Claim")
+	for _, c := range got.Claimed {
+		require.NoError(t, b.end(c, yes))
+	}
+	require.Len(t, b.claim("b"), 3)
+}
