@@ -42,7 +42,7 @@
 //   - G8: a do step is not claimed while an earlier saga of its aggregate is open at the same destination or is being unwound.
 //   - G9: COMPLETED means every do step of the plan is done; COMPENSATED means every do step is settled and everything that was
 //     done is undone, has `revert: none`, or was waived. An open saga always has something due, calling, or attention, or waits
-//     for an earlier saga of its aggregate that has.
+//     for an earlier saga of its aggregate that has, or, on its way back, for a later one.
 //   - G10: NOT_SENT, MISCONFIGURED and an outage's 5xx are never charged and never start an unwinding by themselves.
 //
 // Every transition ends with advance, the one place where anything moves on by itself.

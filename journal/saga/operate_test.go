@@ -23,6 +23,7 @@ func parked(state saga.State, dir saga.Direction, change func(*saga.Step)) (*sag
 
 func TestRetry(t *testing.T) {
 	t.Parallel()
+	passed := func(t *saga.Step) { t.Rules = &saga.Rules{Ordering: saga.OrderPass} }
 	notIdempotent := &saga.Rules{Idempotency: saga.NotIdempotent, MaxAttempts: 3, MaxUndoAttempts: 3}
 	for name, c := range map[string]struct {
 		state  saga.State
@@ -46,12 +47,24 @@ func TestRetry(t *testing.T) {
 			change: func(t *saga.Step) { t.Maybe, t.Rules = true, notIdempotent }, err: saga.ErrUnresolved, want: saga.Parked},
 		"an undo that may have happened and cannot be repeated": {state: saga.Compensating, dir: saga.Undo,
 			change: func(t *saga.Step) { t.Maybe, t.Rules = true, notIdempotent }, err: saga.ErrUnresolved, want: saga.Parked},
+		"one whose key is forgotten": {state: saga.Running, dir: saga.Do, change: func(t *saga.Step) {
+			t.Maybe, t.FirstSent = true, early
+			t.Rules = &saga.Rules{Idempotency: saga.Idempotent, Window: time.Microsecond}
+		}, err: saga.ErrUnresolved, want: saga.Parked},
+		"one that a later event has passed": {state: saga.Running, dir: saga.Do, change: passed,
+			err: saga.ErrSuperseded, want: saga.Parked},
+		"a late one that a later event has passed": {state: saga.Completed, dir: saga.Do, change: passed,
+			err: saga.ErrSuperseded, want: saga.Parked},
 		"one that cannot be repeated, but certainly did not happen": {state: saga.Running, dir: saga.Do,
 			change: func(t *saga.Step) { t.Rules = notIdempotent }, want: saga.Ready},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a, step := parked(c.state, c.dir, c.change)
+			if step.Rules.Ordering == saga.OrderPass {
+				later := &saga.Step{Dest: "A", Dir: saga.Do, State: saga.Calling, Epoch: 1, Rules: step.Rules}
+				a.Sagas = append(a.Sagas, &saga.Saga{ID: eventID(1), Version: 20, State: saga.Running, Steps: []*saga.Step{later}})
+			}
 			err := a.Retry(saga.Env{Now: overdue}, eventID(0), "A", c.dir)
 			require.Equal(t, c.want, step.State)
 			if c.err != nil {

@@ -129,6 +129,14 @@ func TestRulesText(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, text, string(back))
 	}
+	for text, want := range map[string]saga.Ordering{"hold": saga.OrderHold, "pass": saga.OrderPass, "none": saga.OrderNone} {
+		var got saga.Ordering
+		require.NoError(t, got.UnmarshalText([]byte(text)))
+		require.Equal(t, want, got)
+		back, err := got.MarshalText()
+		require.NoError(t, err)
+		require.Equal(t, text, string(back))
+	}
 	var i saga.Idempotency
 	require.ErrorContains(t, i.UnmarshalText(nil), "unknown idempotency")
 }

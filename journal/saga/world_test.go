@@ -34,7 +34,6 @@ const noLimit = 1 << 20
 
 // bounds says what world is explored and how much may go wrong in one history.
 type bounds struct {
-	name string
 	// plans lists, per event in the order of versions, the destinations of its plan; roles what the events mean.
 	plans [][]int
 	roles []saga.Role
