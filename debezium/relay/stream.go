@@ -349,18 +349,22 @@ func (s *stream) unexpected(relation uint32, what string) {
 func (s *stream) disconnect() {
 	pg := s.conn.PgConn()
 	deadline := time.Now().Add(5 * time.Second)
-	_ = pg.Conn().SetDeadline(deadline) // on a broken connection everything below fails at once
-	pg.Frontend().Send(&pgproto3.Terminate{})
-	if pg.Frontend().Flush() == nil {
-		for {
-			if _, err := pg.ReceiveMessage(context.Background()); err != nil {
-				break
-			}
-		}
-	}
 	ctx, cancel := context.WithDeadline(context.Background(), deadline)
 	defer cancel()
+	if !pg.IsClosed() {
+		_ = pg.Conn().SetDeadline(deadline)
+		pg.Frontend().Send(&pgproto3.Terminate{})
+		err := pg.Frontend().Flush()
+		for err == nil {
+			_, err = pg.ReceiveMessage(context.Background())
+		}
+	}
 	_ = s.conn.Close(ctx)
+	// A connection that broke is closed by a goroutine of the client library.
+	select {
+	case <-pg.CleanupDone():
+	case <-ctx.Done():
+	}
 }
 
 // buildFrontend reads ahead: rows are small and many.
