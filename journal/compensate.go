@@ -59,7 +59,7 @@ func (s *Store) Compensate(ctx context.Context, r Reader, signals []Signal) erro
 		return fmt.Errorf("compensate: %w", err)
 	}
 	for _, sig := range signals {
-		if err := u.signal(r, sig, owners); err != nil {
+		if err := u.signal(ctx, r, sig, owners); err != nil {
 			u.rollback(ctx)
 			return fmt.Errorf("compensate: %w", err)
 		}
@@ -84,7 +84,7 @@ func begins(signals []Signal) []saga.ID {
 
 // signal applies one signal. A request for a saga that is not there is passed over: it was published by the transaction that made
 // the saga FAILING, so that the journal has been restored since.
-func (u *unit) signal(r Reader, sig Signal, owners map[saga.ID]Key) error {
+func (u *unit) signal(ctx context.Context, r Reader, sig Signal, owners map[saga.ID]Key) error {
 	switch {
 	case sig.DeadLetter != nil:
 		u.rows.letter(r, Record{Position: sig.Position, DeadLetter: sig.DeadLetter})
@@ -104,6 +104,9 @@ func (u *unit) signal(r Reader, sig Signal, owners map[saga.ID]Key) error {
 		l := u.aggs[key]
 		if l.err != nil {
 			return l.err
+		}
+		if s := l.agg.Find(sig.Begin.Saga); s != nil && s.State != saga.Failing {
+			u.store.log.DebugContext(ctx, "compensation was asked for again", "saga", s.ID.String(), "state", s.State.String())
 		}
 		l.agg.Begin(u.env, sig.Begin.Saga)
 	}

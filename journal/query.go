@@ -28,17 +28,20 @@ type SagaView struct {
 
 // StepView is a step as people see it.
 type StepView struct {
-	Destination string     `json:"destination"`
-	Direction   string     `json:"direction"`
-	State       string     `json:"state"`
-	Maybe       bool       `json:"maybe,omitempty"`
-	Attempt     int        `json:"attempt"`
-	Seq         int64      `json:"seq,omitempty"`
-	Version     int        `json:"specVersion"`
-	Outcome     string     `json:"outcome,omitempty"`
-	Reason      string     `json:"reason,omitempty"`
-	DueAt       *time.Time `json:"dueAt,omitempty"`
-	UpdatedAt   time.Time  `json:"updatedAt"`
+	Destination string `json:"destination"`
+	Direction   string `json:"direction"`
+	State       string `json:"state"`
+	// Key is the Idempotency-Key of every attempt: what to ask the destination for.
+	Key string `json:"key"`
+	// Maybe says that an attempt may have had its effect without an answer that proves it.
+	Maybe     bool       `json:"maybe,omitempty"`
+	Attempt   int        `json:"attempt"`
+	Seq       int64      `json:"seq,omitempty"`
+	Version   int        `json:"specVersion"`
+	Outcome   string     `json:"outcome,omitempty"`
+	Reason    string     `json:"reason,omitempty"`
+	DueAt     *time.Time `json:"dueAt,omitempty"`
+	UpdatedAt time.Time  `json:"updatedAt"`
 }
 
 const (
@@ -112,6 +115,11 @@ func (s *Store) view(ctx context.Context, sql string, args ...any) ([]SagaView, 
 	var t StepView
 	_, err = pgx.ForEachRow(rows, []any{(*[16]byte)(&id), &t.Destination, &t.Direction, &t.State, &t.Maybe, &t.Attempt, &t.Seq, &t.Version,
 		&t.Outcome, &t.Reason, &t.DueAt, &t.UpdatedAt}, func() error {
+		dir, err := saga.ParseDirection(t.Direction)
+		if err != nil {
+			return err
+		}
+		t.Key = saga.Key(id, t.Destination, dir)
 		at := &list[place[id]]
 		at.Steps = append(at.Steps, t)
 		return nil

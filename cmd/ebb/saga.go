@@ -119,6 +119,9 @@ func printSagas(w io.Writer, list []journal.SagaView, asJSON bool) error {
 		fmt.Fprintf(w, "%s  %s %s v%d  %s  %s\n", s.ID, s.EventType, s.AggregateID, s.Version, s.State, s.Attention)
 		for _, t := range s.Steps {
 			fmt.Fprintf(w, "    %-14s %-4s %-10s attempts %d  %s\n", t.Destination, t.Direction, t.State, t.Attempt, t.Reason)
+			if t.State == saga.Parked.String() {
+				fmt.Fprintf(w, "    %-14s %-4s may have happened: %t; Idempotency-Key %s\n", "", "", t.Maybe, t.Key)
+			}
 		}
 	}
 	return nil
