@@ -143,9 +143,7 @@ func (c *Consumer) attempt(ctx context.Context, m journal.Claimed, deadline time
 }
 
 // Key is the Idempotency-Key of every attempt of a step (G4).
-func Key(m journal.Claimed) string {
-	return m.Saga.String() + ":" + m.Dest + ":" + m.Dir.String()
-}
+func Key(m journal.Claimed) string { return saga.Key(m.Saga, m.Dest, m.Dir) }
 
 // judge lets breaker and health know about the end.
 func (c *Consumer) judge(ctx context.Context, m journal.Claimed, end Ended) {
