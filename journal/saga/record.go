@@ -161,11 +161,17 @@ func (a *Aggregate) outage(env Env, s *Saga, t *Step, r Result) {
 		a.later(env, s, t, r.RetryAfter)
 		return
 	}
+	a.impatient(env, s, t, r)
+}
+
+// impatient ends the waiting for a destination: what certainly did not happen may count as a refusal, if the rules say so.
+func (a *Aggregate) impatient(env Env, s *Saga, t *Step, r Result) {
+	reason := "patience is used up: " + r.Reason
 	if t.Rules.OnExhausted == ExhaustedCompensates && !t.Maybe {
-		a.refuse(env, s, t, r.Class, "patience is used up: "+r.Reason)
+		a.refuse(env, s, t, r.Class, reason)
 		return
 	}
-	a.stop(s, t, "patience is used up: "+r.Reason)
+	a.stop(s, t, reason)
 }
 
 // again handles an end that counts as an attempt: RETRY and UNKNOWN.
@@ -176,7 +182,7 @@ func (a *Aggregate) again(env Env, s *Saga, t *Step, r Result) {
 	case s.State.Unwinding() && !t.Maybe:
 		t.settle(Abandoned, "not done: "+r.Reason)
 	case t.outOfPatience(env):
-		a.stop(s, t, "patience is used up: "+r.Reason)
+		a.impatient(env, s, t, r)
 	case t.Attempt < t.Rules.MaxAttempts || t.Maybe && s.State.Unwinding():
 		a.later(env, s, t, r.RetryAfter)
 	case !r.Healthy:
@@ -221,6 +227,10 @@ func (a *Aggregate) endUndo(env Env, t *Step, r Result) {
 		}
 		t.Outage, maxAttempts = true, t.Attempt+1
 	case ClassRetry:
+	case ClassParked:
+		t.Attempt--
+		t.park(r.Reason)
+		return
 	default:
 		t.park("undo refused: " + r.Reason)
 		return
@@ -277,6 +287,10 @@ func (a *Aggregate) Expire(env Env, id ID, dest string, dir Direction) error {
 		return ErrFenced
 	}
 	a.back(env, s, t, true, "the lease of the worker ran out")
+	if !t.State.Settled() && t.State != Parked && t.outOfPatience(env) {
+		// A step that ends its worker each time must not go on for ever.
+		t.park("patience is used up: " + t.Reason)
+	}
 	a.advance(env)
 	return nil
 }
