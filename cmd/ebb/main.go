@@ -44,44 +44,53 @@ type cli struct {
 
 // env is what commands get beside their flags.
 type env struct {
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // it lives as long as the command
 	log    *slog.Logger
 	stdout io.Writer
+	stderr io.Writer
 }
 
 func main() {
 	postgresrun.MaybeSupervise()
-	os.Exit(run(os.Args[1:]))
+	ctx, cancel := lifecycle.Signals(context.Background())
+	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	cancel()
+	os.Exit(status)
 }
 
-func run(args []string) int {
+// run parses the command line, runs the command and returns the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var c cli
+	exited := -1
 	parser, err := kong.New(&c,
 		kong.Name("ebb"),
 		kong.Description("Orders out to external systems, and back in reverse order when one of them refuses."),
-		kong.UsageOnError(),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(status int) { exited = status }),
 		kong.Vars{"destinations": "consumers/destinations"},
 	)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "ebb:", err)
+		fmt.Fprintln(stderr, "ebb:", err)
 		return exitUsage
 	}
 	if err := applyConfigFile(parser, args); err != nil {
-		fmt.Fprintln(os.Stderr, "ebb:", err)
+		fmt.Fprintln(stderr, "ebb:", err)
 		return exitUsage
 	}
 	command, err := parser.Parse(args)
+	if exited >= 0 { // help was asked for and printed
+		return exited
+	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "ebb:", err)
+		fmt.Fprintf(stderr, "ebb: %v; see `ebb --help`\n", err)
 		return exitUsage
 	}
-	ctx, cancel := lifecycle.Signals(context.Background())
-	defer cancel()
-	e := &env{ctx: ctx, log: newLogger(c), stdout: os.Stdout}
+	e := &env{ctx: ctx, log: newLogger(c, stderr), stdout: stdout, stderr: stderr}
 	if err := command.Run(e); err != nil {
-		fmt.Fprintln(os.Stderr, "ebb:", err)
+		fmt.Fprintln(stderr, "ebb:", err)
 		var usage *usageError
-		if errors.As(err, &usage) {
+		var taken *lifecycle.TakenError
+		if errors.As(err, &usage) || errors.As(err, &taken) {
 			return exitUsage
 		}
 		return exitFailed
@@ -94,10 +103,10 @@ type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
 
-func newLogger(c cli) *slog.Logger {
+func newLogger(c cli, w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: c.LogLevel}
 	if c.LogJSON {
-		return slog.New(slog.NewJSONHandler(os.Stderr, options))
+		return slog.New(slog.NewJSONHandler(w, options))
 	}
-	return slog.New(slog.NewTextHandler(os.Stderr, options))
+	return slog.New(slog.NewTextHandler(w, options))
 }

@@ -172,8 +172,12 @@ func (c *simCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
+	ops, mux := lifecycle.NewOps(), http.NewServeMux()
+	ops.Check("ledger", func(context.Context) error { return s.Err() })
+	ops.Routes(mux)
+	mux.Handle("/", s.Handler())
 	e.log.Info("simulated destinations", "http", "http://"+ln.Addr().String())
-	return s.Serve(e.ctx, ln)
+	return lifecycle.Serve(e.ctx, ln, mux, grace)
 }
 
 func openSim(e *env, ledger string, quiet, sync bool) (*sim.Sim, error) {

@@ -214,5 +214,5 @@ func (c *upCmd) sayWhatIsOpen(e *env, s *session) {
 		e.log.Warn("cannot tell what is still open", "error", err)
 		return
 	}
-	fmt.Fprintf(os.Stderr, "stopped: %d sagas open, %d parked; they go on at the next start\n", t.Open, t.Parked)
+	fmt.Fprintf(e.stderr, "stopped: %d sagas open, %d parked; they go on at the next start\n", t.Open, t.Parked)
 }

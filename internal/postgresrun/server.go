@@ -164,6 +164,9 @@ func readyCluster(ctx context.Context, cfg Config, f folder) (installation, stri
 		return installation{}, "", err
 	}
 	inst, missing := find(ctx, cfg.BinDir, major)
+	if err := ctx.Err(); err != nil {
+		return installation{}, "", err // what was not found was perhaps not looked at
+	}
 	if missing != nil {
 		if cfg.NoFetch || cfg.BinDir != "" {
 			return installation{}, "", missing
