@@ -16,5 +16,6 @@
 // # Failure behaviour
 //
 // Take is called again with the same records until it succeeds or the reader is stopped. A topic that was made again under its
-// name, and an offset beyond the topic's end, end Run with an error that names the way out: going on would skip or repeat events.
+// name, also while it is read, and a place beyond the topic's end, end Run with an error that names the way out: going on would skip
+// or repeat events. Records that the topic lost before they were read are reported as an error, and reading goes on behind them.
 package intake

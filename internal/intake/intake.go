@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ebbline/ebb/internal/failpoint"
 )
 
 // TopicPartition names a partition.
@@ -87,23 +90,15 @@ func (c Config) validate() error {
 	return errors.Join(problems...)
 }
 
-// Errors that end Run.
-var (
-	// ErrTopicRecreated says that a topic was deleted and made again: its offsets mean other records.
-	ErrTopicRecreated = errors.New("the topic was deleted and made again")
-	// ErrBeyondEnd says that a partition ends before the place up to which its records are durable.
-	ErrBeyondEnd = errors.New("the topic ends before the place that was read")
-)
-
 // Reader reads for one group. Make it with New, then call Run once.
 type Reader struct {
 	cfg    Config
 	client *kgo.Client
-	admin  *kadm.Client
 	stop   context.CancelCauseFunc
 
-	mu  sync.Mutex
-	ids map[string][16]byte
+	mu    sync.Mutex
+	admin *kadm.Client
+	ids   map[string][16]byte // of the topics as they were at the newest assignment
 }
 
 // New checks the configuration; it does not connect.
@@ -112,7 +107,14 @@ func New(cfg Config) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{cfg: cfg.withDefaults(), ids: map[string][16]byte{}}
-	options := []kgo.Opt{
+	if err := kgo.ValidateOpts(r.options()...); err != nil {
+		return nil, fmt.Errorf("kafka client of %s: %w", r.cfg.Group, err)
+	}
+	return r, nil
+}
+
+func (r *Reader) options() []kgo.Opt {
+	return append([]kgo.Opt{
 		kgo.SeedBrokers(r.cfg.Brokers...),
 		kgo.ClientID("ebb"),
 		kgo.ConsumerGroup(r.cfg.Group),
@@ -126,19 +128,16 @@ func New(cfg Config) (*Reader, error) {
 		kgo.AdjustFetchOffsetsFn(r.adjust),
 		kgo.FetchMaxWait(500 * time.Millisecond),
 		kgo.MetadataMinAge(250 * time.Millisecond),
-	}
-	client, err := kgo.NewClient(append(options, r.cfg.Options...)...)
-	if err != nil {
-		return nil, fmt.Errorf("kafka client of %s: %w", r.cfg.Group, err)
-	}
-	r.client, r.admin = client, kadm.NewClient(client)
-	return r, nil
+	}, r.cfg.Options...)
 }
 
 // Run reads until ctx ends; then it leaves the group and returns nil. What ends it otherwise is returned.
 func (r *Reader) Run(ctx context.Context) error {
 	ctx, r.stop = context.WithCancelCause(ctx)
 	defer r.stop(nil)
+	if err := r.join(); err != nil {
+		return err
+	}
 	defer r.client.CloseAllowingRebalance()
 	for ctx.Err() == nil {
 		if err := r.cfg.Ready(ctx); err != nil {
@@ -151,6 +150,29 @@ func (r *Reader) Run(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
 	}
+	return nil
+}
+
+// takeOnce may be repeated even after it has taken the records: Take is idempotent.
+func (r *Reader) takeOnce(ctx context.Context, records []*kgo.Record) error {
+	if err := failpoint.HitIn("intake.before-take", r.cfg.Group); err != nil {
+		return err
+	}
+	if err := r.cfg.Take(ctx, r.topicIDs(), records); err != nil {
+		return err
+	}
+	return failpoint.HitIn("intake.after-take", r.cfg.Group)
+}
+
+// join makes the client, which joins its group at once: the lock keeps the first assignment waiting until both are there.
+func (r *Reader) join() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	client, err := kgo.NewClient(r.options()...)
+	if err != nil {
+		return fmt.Errorf("kafka client of %s: %w", r.cfg.Group, err)
+	}
+	r.client, r.admin = client, kadm.NewClient(client)
 	return nil
 }
 
@@ -169,11 +191,33 @@ func (r *Reader) poll(ctx context.Context) {
 	if fetches.IsClientClosed() || ctx.Err() != nil {
 		return
 	}
-	fetches.EachError(func(topic string, partition int32, err error) {
-		r.cfg.Logger.WarnContext(ctx, "fetch failed", "group", r.cfg.Group, "topic", topic, "partition", partition, "error", err)
-	})
+	r.report(ctx, fetches)
 	if records := fetches.Records(); len(records) > 0 && r.take(ctx, records) {
 		r.client.MarkCommitRecords(records...)
+	}
+}
+
+// report tells of fetches that failed. One that fails at once would be asked again at once, so it is given a moment.
+func (r *Reader) report(ctx context.Context, fetches kgo.Fetches) {
+	failed := false
+	fetches.EachError(func(topic string, partition int32, err error) {
+		failed = true
+		r.cfg.Logger.WarnContext(ctx, "fetch failed", "group", r.cfg.Group, "topic", topic, "partition", partition, "error", err)
+		if errors.Is(err, kerr.UnknownTopicID) {
+			r.compareTopics(ctx)
+		}
+	})
+	if failed && ctx.Err() == nil && len(fetches.Records()) == 0 {
+		sleep(ctx, r.cfg.Retry)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
 	}
 }
 
@@ -181,7 +225,7 @@ func (r *Reader) poll(ctx context.Context) {
 func (r *Reader) take(ctx context.Context, records []*kgo.Record) bool {
 	wait := r.cfg.Retry
 	for {
-		err := r.cfg.Take(ctx, r.topicIDs(), records)
+		err := r.takeOnce(ctx, records)
 		if err == nil {
 			return true
 		}
@@ -190,109 +234,7 @@ func (r *Reader) take(ctx context.Context, records []*kgo.Record) bool {
 		}
 		r.cfg.Logger.WarnContext(ctx, "records were not taken in, trying again", "group", r.cfg.Group, "records", len(records),
 			"wait", wait.String(), "error", err)
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(wait):
-		}
+		sleep(ctx, wait)
 		wait = min(2*wait, 5*time.Second)
 	}
-}
-
-func (r *Reader) topicIDs() map[string][16]byte {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.ids
-}
-
-// adjust decides where the assigned partitions begin.
-func (r *Reader) adjust(ctx context.Context, assigned map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	for {
-		out, err := r.starts(ctx, assigned)
-		switch {
-		case err == nil:
-			return out, nil
-		case errors.Is(err, ErrTopicRecreated), errors.Is(err, ErrBeyondEnd):
-			r.stop(err)
-			return nil, err
-		case ctx.Err() != nil:
-			return nil, err
-		}
-		r.cfg.Logger.WarnContext(ctx, "cannot tell yet where to begin", "group", r.cfg.Group, "error", err)
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(r.cfg.Retry):
-		}
-	}
-}
-
-func (r *Reader) starts(ctx context.Context, assigned map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	if err := r.learnTopics(ctx); err != nil {
-		return nil, err
-	}
-	places, err := r.cfg.Places(ctx)
-	if err != nil {
-		return nil, err
-	}
-	first, err := r.cfg.First(ctx)
-	if err != nil {
-		return nil, err
-	}
-	ends, err := r.admin.ListEndOffsets(ctx, r.cfg.Topics...)
-	if err != nil {
-		return nil, fmt.Errorf("list end offsets: %w", err)
-	}
-	ids := r.topicIDs()
-	out := map[string]map[int32]kgo.Offset{}
-	for topic, partitions := range assigned {
-		out[topic] = map[int32]kgo.Offset{}
-		for partition, committed := range partitions {
-			p := TopicPartition{topic, partition}
-			place, known := places[p]
-			if known && place.TopicID != ids[topic] {
-				return nil, fmt.Errorf("%w: %s; its records begin anew, so compare them with the journal and then run `ebb recover`", ErrTopicRecreated, topic)
-			}
-			start := startOf(place, known, committed.EpochOffset().Offset, first, p)
-			end, ok := ends.Lookup(topic, partition)
-			if ok && end.Err == nil && known && start > end.Offset {
-				return nil, fmt.Errorf("%w: %s partition %d ends at %d, read up to %d; restore the topic or run `ebb recover`",
-					ErrBeyondEnd, topic, partition, end.Offset, start)
-			}
-			out[topic][partition] = kgo.NewOffset().At(start).WithEpoch(-1)
-		}
-	}
-	return out, nil
-}
-
-// startOf is the lower of the journal's and the group's offset, the one that exists, else the reader's first.
-func startOf(place Place, known bool, committed int64, first map[TopicPartition]int64, p TopicPartition) int64 {
-	switch {
-	case known && committed >= 0:
-		return min(place.Next, committed)
-	case known:
-		return place.Next
-	case committed >= 0:
-		return committed
-	default:
-		return first[p]
-	}
-}
-
-func (r *Reader) learnTopics(ctx context.Context) error {
-	topics, err := r.admin.ListTopics(ctx, r.cfg.Topics...)
-	if err != nil {
-		return fmt.Errorf("list topics: %w", err)
-	}
-	ids := map[string][16]byte{}
-	for name, t := range topics {
-		if t.Err != nil {
-			return fmt.Errorf("topic %s: %w; create it with `ebb topics apply`", name, t.Err)
-		}
-		ids[name] = t.ID
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ids = ids
-	return nil
 }
