@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/ebbline/ebb/consumers"
 	"github.com/ebbline/ebb/destination/spec"
@@ -27,6 +28,7 @@ type upCmd struct {
 	Demo         int    `help:"Create this many orders and print how each ends." placeholder:"N"`
 	Exit         bool   `help:"End after the demo."`
 	Batch        int    `help:"Most claims or results of one transaction." default:"256"`
+	Pprof        string `help:"Serve profiles of this process (net/http/pprof) at this loopback address." name:"pprof" placeholder:"HOST:PORT"`
 	Config       string `help:"YAML file with any of these flags; those on the command line win." placeholder:"FILE" type:"path"`
 }
 
@@ -44,6 +46,13 @@ func (c *upCmd) Run(e *env) error {
 		return err
 	}
 	defer closeListeners(api, simulated)
+	var profiled net.Listener
+	if c.Pprof != "" {
+		if profiled, err = listenPprof(e.ctx, c.Pprof); err != nil {
+			return err
+		}
+		defer closeListeners(profiled)
+	}
 	in, err := startInfra(e.ctx, c.infraFlags, e.log)
 	if err != nil {
 		return interrupted(e.ctx, err)
@@ -57,7 +66,7 @@ func (c *upCmd) Run(e *env) error {
 	if simulated != nil {
 		in.run.Sim = "http://" + simulated.Addr().String()
 	}
-	return interrupted(e.ctx, c.serve(e, in, set, api, simulated))
+	return interrupted(e.ctx, c.serve(e, in, set, api, simulated, profiled))
 }
 
 // interrupted makes the end by a signal an orderly one, also in the middle of the start.
@@ -87,7 +96,7 @@ func closeListeners(list ...net.Listener) {
 }
 
 // serve runs all roles on the started infrastructure until a signal, the end of the demo, or the death of a part.
-func (c *upCmd) serve(e *env, in *infra, set []*spec.Spec, api, simulated net.Listener) error {
+func (c *upCmd) serve(e *env, in *infra, set []*spec.Spec, api, simulated, profiled net.Listener) error {
 	s, err := e.open(e.ctx, where{DSN: in.run.DSN, Brokers: in.run.Brokers, Registry: in.run.Registry}, 24)
 	if err != nil {
 		return err
@@ -116,6 +125,9 @@ func (c *upCmd) serve(e *env, in *infra, set []*spec.Spec, api, simulated net.Li
 		return err
 	}
 	g.Add("http", func(ctx context.Context) error { return lifecycle.Serve(ctx, api, mux, grace) })
+	if profiled != nil {
+		g.Add("pprof", func(ctx context.Context) error { return lifecycle.Serve(ctx, profiled, profiles(), time.Second) })
+	}
 	if err := in.run.write(c.Data); err != nil {
 		return err
 	}
