@@ -66,6 +66,9 @@ type producerCmd struct {
 }
 
 func (c *producerCmd) Run(e *env) error {
+	if err := c.fill(true, true); err != nil {
+		return err
+	}
 	return e.role(c.where, c.served, 20, func(g *lifecycle.Group, _ *lifecycle.Ops, mux *http.ServeMux, s *session) error {
 		return addProducer(g, mux, s, c.Brokers, e.log)
 	})
