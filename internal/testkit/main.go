@@ -12,7 +12,10 @@ import (
 // has been left behind.
 //
 //	func TestMain(m *testing.M) { testkit.Main(m) }
-func Main(m *testing.M, opts ...goleak.Option) {
+func Main(m *testing.M, opts ...goleak.Option) { os.Exit(Run(m, opts...)) }
+
+// Run is Main for a TestMain that has something of its own to clean up: it gives the exit code.
+func Run(m *testing.M, opts ...goleak.Option) int {
 	code := m.Run()
 	if err := stopServer(); err != nil {
 		fmt.Fprintln(os.Stderr, "testkit: stop PostgreSQL:", err)
@@ -24,5 +27,5 @@ func Main(m *testing.M, opts ...goleak.Option) {
 			code = 1
 		}
 	}
-	os.Exit(code)
+	return code
 }
