@@ -26,6 +26,8 @@ type Consumer struct {
 	limiter *rate.Limiter
 	flights *flights
 	link    *link
+	// looked is when the backlog was last looked at; only the reading loop uses it.
+	looked time.Time
 	// claiming makes counting the free places and taking them one step.
 	claiming sync.Mutex
 	// calls is the context of attempts; Run sets it.

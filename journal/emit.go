@@ -3,8 +3,12 @@ package journal
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/ebbline/ebb/journal/saga"
 	"github.com/ebbline/ebb/producer/outbox"
@@ -59,9 +63,22 @@ func (u *unit) event(ctx context.Context, k Key, e saga.Emission) (outbox.Event,
 		return outbox.Event{}, fmt.Errorf("emission of kind %s has no schema", e.Kind)
 	}
 	return outbox.Event{
-		AggregateType: m.AggregateType, AggregateID: k.ID, Type: m.EventType, Payload: payload,
+		ID: u.nextID(), AggregateType: m.AggregateType, AggregateID: k.ID, Type: m.EventType, Payload: payload,
 		Version: e.Saga.Version, SchemaVersion: m.Version,
 	}, nil
+}
+
+// nextID makes the id of an event: a UUIDv7 of the database's time, so that its row is in the right partition. Ids of one transaction
+// ascend in the order of what they tell.
+func (u *unit) nextID() uuid.UUID {
+	var id uuid.UUID
+	us := int64(u.env.Now) + u.emitted
+	u.emitted++
+	var head [8]byte
+	binary.BigEndian.PutUint64(head[:], uint64(us/1000)<<16|0x7000|uint64(us%1000*4096/1000))
+	copy(id[:8], head[:])
+	binary.BigEndian.PutUint64(id[8:], rand.Uint64()&0x3fff_ffff_ffff_ffff|0x8000_0000_0000_0000)
+	return id
 }
 
 func sagaEvent(k Key, e saga.Emission) schemas.SagaEvent {

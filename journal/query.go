@@ -163,6 +163,17 @@ type Backlog struct {
 	Oldest time.Duration
 }
 
+// Behind tells whether the destination has more than n steps due.
+func (s *Store) Behind(ctx context.Context, destination string, n int) (bool, error) {
+	var due int
+	err := s.pool.QueryRow(ctx, `SELECT count(*) FROM (
+	SELECT FROM ebb.steps WHERE destination = $1 AND state IN ('READY', 'RESOLVING') LIMIT $2) AS d`, destination, n+1).Scan(&due)
+	if err != nil {
+		return false, fmt.Errorf("backlog of %s: %w", destination, err)
+	}
+	return due > n, nil
+}
+
 // BacklogOf reads a destination's backlog.
 func (s *Store) BacklogOf(ctx context.Context, destination string) (Backlog, error) {
 	var b Backlog

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ebbline/ebb/journal/saga"
@@ -22,7 +23,7 @@ type Encoder interface {
 
 // Config of a Store.
 type Config struct {
-	// Pool of connections to the database that holds schema ebb. Required.
+	// Pool of connections to the database that holds schema ebb, made from a configuration that Prepare has seen. Required.
 	Pool *pgxpool.Pool
 	// Encoder of published events. Required.
 	Encoder Encoder
@@ -32,6 +33,21 @@ type Config struct {
 	ReadWithin time.Duration
 	// Logger for what an operator should know. Nil means none.
 	Logger *slog.Logger
+}
+
+// Prepare sets what the store's connections need: every hot statement looks rows up by index for a handful of keys, but the planner,
+// which has seen the tables when they were small and does not know how many keys an array holds, may choose to read them whole.
+func Prepare(cfg *pgxpool.Config) {
+	before := cfg.AfterConnect
+	cfg.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		if before != nil {
+			if err := before(ctx, conn); err != nil {
+				return err
+			}
+		}
+		_, err := conn.Exec(ctx, "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off")
+		return err
+	}
 }
 
 // DefaultRoles are those of the order service's events.

@@ -335,3 +335,16 @@ func TestIngestClaimsWhatIsDueAtOnce(t *testing.T) {
 	}
 	require.Len(t, b.claim("b"), 3)
 }
+
+func TestEventIDsAreOfTheDatabasesTimeAndAscend(t *testing.T) {
+	t.Parallel()
+	b := setup(t, dest("a"))
+	b.read("a", event(1, "OrderCreated", "o-1", 1))
+	b.do("a", yes)
+	var right int
+	require.NoError(t, b.pool.QueryRow(t.Context(), `SELECT count(*) FROM ebb.outbox o, ebb.sagas s
+WHERE abs(('x' || replace(left(o.id::text, 13), '-', ''))::bit(48)::bigint - extract(epoch FROM s.updated_at) * 1000) < 60000
+	AND substring(o.id::text, 15, 1) = '7' AND substring(o.id::text, 20, 1) IN ('8', '9', 'a', 'b')`).Scan(&right))
+	require.Equal(t, 2, right)
+	require.Equal(t, []string{"StepSucceeded", "SagaCompleted"}, b.published(), "in the order of their ids")
+}

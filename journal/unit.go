@@ -27,6 +27,8 @@ type unit struct {
 	rows     rows
 	// evidence is what published step events carry, by step.
 	evidence map[stepKey]evidence
+	// emitted counts the events of this transaction.
+	emitted int64
 	// tombs are the cancels to keep.
 	tombs map[Key]*Cancel
 	// ready collects the destinations that have got something to claim.

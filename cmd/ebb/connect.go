@@ -111,6 +111,7 @@ func (e *env) open(ctx context.Context, w where, conns int32) (*session, error) 
 	}
 	cfg.MaxConns = conns
 	cfg.ConnConfig.RuntimeParams["application_name"] = "ebb"
+	journal.Prepare(cfg)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", err)
