@@ -15,6 +15,19 @@ func TestF03(t *testing.T) {
 	// leased makes the claims of the dead run out soon.
 	leased := func(d *file) { d.timeout = "1s" }
 
+	t.Run("P0 read, not durable", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, chain(), failpoints("intake.before-take.ebb.billing=pause@1"))
+		id := s.create()
+		s.ebb.WaitLine("failpoint intake.before-take.ebb.billing: pause")
+		s.read("ebb.inventory") // which commits its offsets as often
+		require.Positive(t, s.behind("ebb.billing"), "the offset waits for the journal")
+		s.kill()
+		s.restart()
+		s.completed(id, 1)
+		s.oracle()
+	})
+
 	t.Run("P1 claimed, not called", func(t *testing.T) {
 		t.Parallel()
 		s := start(t, chain().with(sim.Billing, leased), failpoints("consumers.before-send.billing=kill@1"))
@@ -100,5 +113,6 @@ func TestF03(t *testing.T) {
 			sim.StockHold, sim.Shipment, sim.HighValue, sim.HighValueCancel, sim.ShipmentCancel, sim.StockRelease,
 		}, s.kinds(id))
 		s.oracle()
+		s.rerun()
 	})
 }

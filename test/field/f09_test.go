@@ -96,5 +96,6 @@ func TestF09(t *testing.T) {
 		require.Equal(t, "1", s.text(`SELECT count(*)::text FROM ebb.outbox WHERE type = 'SagaCompensated'`))
 		require.Equal(t, "1", s.text(`SELECT count(*)::text FROM ebb.tombstones`))
 		s.oracle()
+		s.rerun()
 	})
 }

@@ -37,6 +37,7 @@ func TestF10(t *testing.T) {
 		require.Zero(t, code, out)
 		require.Contains(t, out, s.sagaID(id))
 		require.Contains(t, out, "shipping undo parked")
+		require.Contains(t, s.metrics(), `ebb_steps{destination="shipping",state="parked"} 1`)
 		tries := len(s.calls(id, sim.Shipping, sim.Undo))
 
 		s.heal()

@@ -31,9 +31,11 @@ func TestF12(t *testing.T) {
 	s.await(id, "REJECTED")
 	s.read("ebb.compensator")
 
-	require.Equal(t, 3, 1+strings.Count(s.ebb.Output()+other.Output(), "compensation was asked for again"), "the other deliveries are logged")
+	again := strings.Count(s.ebb.Output()+other.Output(), "compensation was asked for again")
+	require.GreaterOrEqual(t, again, 2, "the other deliveries are logged") // all three if the sweeper was first
 	require.Len(t, s.effects(id, sim.Billing, sim.Undo), 1)
 	s.sameCalls(id, sim.Billing, sim.Undo, 2)
 	require.Equal(t, "1", s.text(`SELECT count(*)::text FROM ebb.steps WHERE destination = 'billing' AND direction = 'undo'`))
 	s.oracle()
+	s.rerun()
 }

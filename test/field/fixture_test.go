@@ -73,6 +73,7 @@ func (d *file) text(name string) string {
 		line("after: %s", d.after)
 	}
 	line("base_url: \"${env:%s_URL}\"", strings.ToUpper(name))
+	line("auth: { bearer: \"${env:FIELD_TOKEN}\" }")
 	line("idempotent: %s", or(d.idempotent, "true"))
 	line("timeout: %s", or(d.timeout, "5s"))
 	line("patience: %s", or(d.patience, "15m"))

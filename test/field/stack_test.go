@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"syscall"
@@ -31,7 +33,11 @@ type stack struct {
 	ebb    *harness.Ebb
 	orders *harness.Orders
 	n      int // orders created, which is the newest one's id
+	others []*harness.Process
 }
+
+// canary is the credential that every call carries, and nothing else may (I4).
+const canary = "canary-c41d7e"
 
 // failpoints is the environment of a first run with failpoints.
 func failpoints(list ...string) string { return strings.Join(list, ",") }
@@ -46,7 +52,7 @@ func startOn(t *testing.T, f *fixture, firstRun string, partitions int) *stack {
 	t.Helper()
 	s := &stack{t: t, dir: f.write(t), sim: harness.StartSim(t)}
 	s.ebb = harness.Start(t, harness.Options{
-		Sim: s.sim, Destinations: s.dir, Partitions: partitions, Failpoints: firstRun, Env: []string{"EBB_LOG_LEVEL=debug"},
+		Sim: s.sim, Destinations: s.dir, Partitions: partitions, Failpoints: firstRun, Env: []string{"EBB_LOG_LEVEL=debug", "FIELD_TOKEN=" + canary},
 	})
 	s.orders = s.ebb.Orders()
 	return s
@@ -61,6 +67,7 @@ func (s *stack) second(destination string) *harness.Role {
 func (s *stack) role(group, firstRun, name string, args ...string) *harness.Role {
 	s.t.Helper()
 	r := harness.NewRole(s.t, s.ebb, name, args...)
+	s.others = append(s.others, r.Process)
 	r.Restart("EBB_FAILPOINTS=" + firstRun)
 	admin := s.admin()
 	s.until(func() (bool, string) {
@@ -215,6 +222,7 @@ func (s *stack) completed(id string, billingCalls int) {
 	s.await(id, "CONFIRMED")
 	s.sameCalls(id, sim.Billing, sim.Do, billingCalls)
 	require.Len(s.t, s.effects(id, sim.Billing, ""), 1)
+	require.Equal(s.t, "1", s.text(`SELECT count(*)::text FROM ebb.steps WHERE saga_id = $1::uuid AND destination = 'billing'`, s.sagaID(id)))
 	want := map[string]string{"inventory do": "SUCCEEDED", "fraudCheck do": "SUCCEEDED", "shipping do": "SUCCEEDED", "billing do": "SUCCEEDED"}
 	s.until(func() (bool, string) { // a commit may be in Kafka a moment before other sessions see it
 		got := s.states(id)
@@ -253,6 +261,17 @@ func (s *stack) restart(list ...string) {
 func (s *stack) run(args ...string) (out string, code int) {
 	s.t.Helper()
 	return s.ebb.CLI(args...)
+}
+
+// metrics is what the first instance tells a monitoring system.
+func (s *stack) metrics() string {
+	s.t.Helper()
+	resp, err := http.Get(s.ebb.API() + "/metrics")
+	require.NoError(s.t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(s.t, err)
+	return string(text)
 }
 
 // rewrite changes the destination files.
@@ -349,4 +368,17 @@ func (s *stack) oracle() {
 		found := harness.Judge(s.t, s.ebb, s.sim)
 		return len(found) == 0, strings.Join(found, "\n")
 	})
+	for _, c := range s.sim.Calls(sim.Filter{}) {
+		require.Equal(s.t, "Bearer "+canary, c.Header.Get("Authorization"))
+	}
+	harness.Canary(s.t, s.ebb, canary, s.others...)
+}
+
+// rerun is I5: everything is read again, by the first instance alone, and nothing comes of it.
+func (s *stack) rerun() {
+	s.t.Helper()
+	for _, p := range s.others {
+		require.Zero(s.t, p.Stop(), p.Name())
+	}
+	harness.Rerun(s.t, s.ebb, s.sim)
 }
