@@ -199,6 +199,7 @@ func (e *Ebb) AwaitReady() {
 		}
 		return ready(e.http, a.HTTP)
 	})
+	e.resetPools()
 }
 
 // ready asks a role whether it is.
@@ -244,6 +245,15 @@ func (e *Ebb) DB() *pgxpool.Pool {
 		e.pools[dsn] = pool
 	}
 	return e.pools[dsn]
+}
+
+// resetPools lets go of connections to a database that may have ended with the run before.
+func (e *Ebb) resetPools() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, p := range e.pools {
+		p.Reset()
+	}
 }
 
 func (e *Ebb) closePools() {

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -12,7 +13,8 @@ import (
 	"github.com/ebbline/ebb/sim"
 )
 
-// Oracle judges a pipeline that has come to rest (AwaitAllEnded): I1, I2 and I3. It reports every violation that it finds with the
+// Oracle judges a pipeline that has come to rest (AwaitAllEnded): I1, I2 and I3, and what
+// the wire shows of G3 and G4. It reports every violation that it finds with the
 // history of its order, and needs the pipeline to run.
 func Oracle(t testing.TB, e *Ebb, s *Sim) {
 	t.Helper()
@@ -29,6 +31,7 @@ func Judge(t testing.TB, e *Ebb, s *Sim) []string {
 	j.money()
 	j.ends()
 	j.effectsOfSteps()
+	j.requests()
 	j.offsets(e)
 	return j.found
 }
@@ -57,7 +60,7 @@ type stepRow struct {
 	state, revert    string
 	sagaState        string
 	attention        string
-	seq              int64
+	seq, epoch       int64
 }
 
 func (j *judge) breach(format string, args ...any) {
@@ -83,7 +86,7 @@ const (
 	oracleOrders = `SELECT o.id::text, o.status, trim_scale(o.total_amount)::text, coalesce(o.attention, ''), coalesce(s.state, ''), coalesce(s.attention, '')
 FROM orders.orders o LEFT JOIN ebb.sagas s ON s.id = o.created_event`
 	oracleSteps = `SELECT s.aggregate_id, t.saga_id || ':' || t.destination || ':' || t.direction, t.destination, t.direction, t.state, t.revert,
-	s.state, s.attention, t.seq
+	s.state, s.attention, t.seq, t.epoch
 FROM ebb.steps t JOIN ebb.sagas s ON s.id = t.saga_id`
 )
 
@@ -101,7 +104,7 @@ func (j *judge) load() {
 	rows, err = j.db.Query(ctx, oracleSteps)
 	require.NoError(j.t, err)
 	var s stepRow
-	_, err = pgx.ForEachRow(rows, []any{&s.order, &s.key, &s.destination, &s.dir, &s.state, &s.revert, &s.sagaState, &s.attention, &s.seq}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&s.order, &s.key, &s.destination, &s.dir, &s.state, &s.revert, &s.sagaState, &s.attention, &s.seq, &s.epoch}, func() error {
 		j.steps[s.key] = s
 		return nil
 	})
@@ -184,6 +187,32 @@ func (j *judge) effectOfStep(e sim.Effect, undone map[string]sim.Effect) {
 	case e.Direction == sim.Do && s.sagaState == "COMPLETED":
 		if by, gone := undone[e.Thing]; gone {
 			j.about(e.Aggregate, "I2: the saga is COMPLETED, but %s %s was ended by effect %d", e.Kind, e.Thing, by.Seq)
+		}
+	}
+}
+
+// requests is what the wire shows of G3 and G4: no call without a step that was claimed for it, one request per claim at most, and
+// the same bytes under the same key.
+func (j *judge) requests() {
+	first, count := map[string]sim.Call{}, map[string]int64{}
+	for _, c := range j.sim.Calls(sim.Filter{}) {
+		if _, known := j.steps[c.Key]; !known {
+			j.about(c.Aggregate, "G3: call %d under key %q has no step in the journal", c.Seq, c.Key)
+			continue
+		}
+		count[c.Key]++
+		was, seen := first[c.Key]
+		if !seen {
+			first[c.Key] = c
+			continue
+		}
+		if was.Method != c.Method || was.Target != c.Target || !bytes.Equal(was.Body, c.Body) {
+			j.about(c.Aggregate, "G4: calls %d and %d have one key, %s, and differ", was.Seq, c.Seq, c.Key)
+		}
+	}
+	for _, key := range sortedKeys(count) {
+		if s := j.steps[key]; count[key] > s.epoch {
+			j.about(s.order, "G4: %d requests for %d claims of %s", count[key], s.epoch, key)
 		}
 	}
 }

@@ -220,6 +220,12 @@ func (p *Process) WaitLine(text string) string {
 	}
 }
 
+// Saw tells whether this run has written a line with the text.
+func (p *Process) Saw(text string) bool {
+	_, ok, _ := p.out.find(text)
+	return ok
+}
+
 // Output is everything that all runs wrote, in the order in which it was read.
 func (p *Process) Output() string { return p.out.text(false) }
 
