@@ -348,3 +348,49 @@ WHERE abs(('x' || replace(left(o.id::text, 13), '-', ''))::bit(48)::bigint - ext
 	require.Equal(t, 2, right)
 	require.Equal(t, []string{"StepSucceeded", "SagaCompleted"}, b.published(), "in the order of their ids")
 }
+
+// brokenEncoder fails for one type of event.
+type brokenEncoder struct {
+	typeEncoder
+	fails string
+}
+
+func (b *brokenEncoder) Encode(ctx context.Context, v any) ([]byte, error) {
+	if name := fmt.Sprintf("%T", v); name == b.fails {
+		return nil, errors.New("cannot encode " + name)
+	}
+	return b.typeEncoder.Encode(ctx, v)
+}
+
+// What is published commits with what caused it or not at all (G1), and so does the undo request of a success (G6).
+func TestG06SuccessItsUndoAndItsEventsCommitTogether(t *testing.T) {
+	t.Parallel()
+	b := setup(t, dest("a"))
+	encoder := &brokenEncoder{fails: "schemas.SagaCompleted"}
+	var err error
+	b.Store, err = Open(Config{Pool: b.pool, Encoder: encoder})
+	require.NoError(t, err)
+	b.read("a", event(1, "OrderCreated", "o-1", 1))
+	got := b.claim("a")
+	success := []Recording{{Claimed: got[0], Worker: "w1", Result: yes, Undo: []byte("undo a")}}
+	kept := func() (undo, calls int) {
+		require.NoError(t, b.pool.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM ebb.requests WHERE direction = 'undo' AND content = 'undo a'),
+	(SELECT count(*) FROM ebb.calls)`).Scan(&undo, &calls))
+		return undo, calls
+	}
+
+	_, err = b.Record(t.Context(), success)
+	require.ErrorContains(t, err, "cannot encode")
+	undo, calls := kept()
+	require.Zero(t, undo+calls)
+	require.Empty(t, b.published())
+	require.Equal(t, "CALLING", b.saga(1).state("a", "do"))
+
+	encoder.fails = ""
+	_, err = b.Record(t.Context(), success)
+	require.NoError(t, err)
+	undo, calls = kept()
+	require.Equal(t, 1, undo)
+	require.Equal(t, 1, calls)
+	require.Equal(t, []string{"StepSucceeded", "SagaCompleted"}, b.published())
+}

@@ -15,9 +15,9 @@ import (
 	"github.com/ebbline/ebb/internal/failpoint"
 )
 
-// TestKillLosesNothing kills the relay at every place where its knowledge and the outside differ, with rows being
+// TestG12KillLosesNothing kills the relay at every place where its knowledge and the outside differ, with rows being
 // written meanwhile, and starts it again. Every committed row must arrive, in order per key, and copies must be equal.
-func TestKillLosesNothing(t *testing.T) {
+func TestG12KillLosesNothing(t *testing.T) {
 	t.Parallel()
 	const topic = "outbox.event.o"
 	for _, fault := range []string{

@@ -126,9 +126,9 @@ var wireMethods = []struct{ method, body string }{
 	{"PATCH", `{"a":1}`}, {"PATCH", ""}, {"DELETE", ""}, {"DELETE", `{"a":1}`},
 }
 
-// TestOneRequestOnTheWire is invariant G4: a reused connection dies after the
+// TestG04OneRequestOnTheWire is invariant G4: a reused connection dies after the
 // server has read the request, and nothing is sent again.
-func TestOneRequestOnTheWire(t *testing.T) {
+func TestG04OneRequestOnTheWire(t *testing.T) {
 	t.Parallel()
 	for _, m := range wireMethods {
 		t.Run(m.method+m.body, func(t *testing.T) {

@@ -30,9 +30,9 @@ func exported(t *testing.T, fset *token.FileSet) types.Importer {
 	return importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(files[path]) })
 }
 
-// TestOnlyATransactionCompiles type-checks calls of this package: the fault that
+// TestG01OnlyATransactionCompiles type-checks calls of this package: the fault that
 // it prevents must be a compile error, not a run-time one.
-func TestOnlyATransactionCompiles(t *testing.T) {
+func TestG01OnlyATransactionCompiles(t *testing.T) {
 	t.Parallel()
 	fset := token.NewFileSet()
 	packages := exported(t, fset)

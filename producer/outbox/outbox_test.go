@@ -104,7 +104,7 @@ func TestWriteKeepsEveryByteAndTheOrder(t *testing.T) {
 	require.Equal(t, int32(1), byID[ids[2]].SchemaVersion)
 }
 
-func TestWriteGoesWithItsTransaction(t *testing.T) {
+func TestG01WriteGoesWithItsTransaction(t *testing.T) {
 	t.Parallel()
 	pool := setup(t, outbox.Table{})
 	tx, err := pool.Begin(t.Context())

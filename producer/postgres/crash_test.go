@@ -71,10 +71,10 @@ func crashWork(ctx context.Context, store *postgres.Store, what string, id int64
 	return err
 }
 
-// TestKilledAroundTheCommit kills the process right before and right after the
+// TestG01KilledAroundTheCommit kills the process right before and right after the
 // commit: order, event and request key are there together or not at all (G1,
 // G12), and a repetition ends where one undisturbed call would have ended.
-func TestKilledAroundTheCommit(t *testing.T) {
+func TestG01KilledAroundTheCommit(t *testing.T) {
 	t.Parallel()
 	for _, what := range []string{"create", "cancel", "outcome"} {
 		for _, where := range []string{"before_commit", "after_commit"} {

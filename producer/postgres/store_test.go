@@ -160,7 +160,7 @@ func TestCreateKeepsEveryDigit(t *testing.T) {
 	}
 }
 
-func TestNothingIsStoredWhenTheEventCannotBeEncoded(t *testing.T) {
+func TestG01NothingIsStoredWhenTheEventCannotBeEncoded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	o := b.create(t)

@@ -24,18 +24,22 @@ func TestG13CredentialsAreInTheRequestAndNowhereElse(t *testing.T) {
 	reply := func(order string, status, next int) sim.Fault {
 		return sim.Fault{Destination: sim.Billing, Direction: sim.Do, Aggregate: order, Next: next, Action: sim.ReplyWith, Status: status, Header: echo, Body: body}
 	}
-	s.faults(reply("1", 401, 2), reply("2", 422, 1), reply("3", 500, 1),
+	s.faults(reply("1", 401, 0), reply("2", 422, 1), reply("3", 500, 1),
 		sim.Fault{Destination: sim.Shipping, Direction: sim.Do, Aggregate: "4", Next: 1, Action: sim.Lose},
 		sim.Fault{Destination: sim.Inventory, Direction: sim.Do, Aggregate: "4", Next: 1, Action: sim.Reset})
 	ids := []string{s.create(), s.create(), s.create(), s.create()}
 	s.await(ids[1], "REJECTED")
-	for _, id := range []string{ids[0], ids[2], ids[3]} {
-		s.await(id, "CONFIRMED")
-	}
+	s.await(ids[2], "CONFIRMED")
+	s.await(ids[3], "CONFIRMED")
+	s.awaitAttention(ids[0], "misconfigured")
+	s.heal()
+	out, code := s.ebb.CLI("saga", "retry", s.sagaID(ids[0]), "billing", "do", "--reason", "the token is right again")
+	require.Zero(t, code, out)
+	s.await(ids[0], "CONFIRMED")
 	s.oracle() // looks through logs, files and every column
 
 	for _, args := range [][]string{{"saga", "list", "--json"}, {"saga", "show", ids[0]}, {"saga", "show", ids[1], "--json"}} {
-		out, code := s.ebb.CLI(args...)
+		out, code = s.ebb.CLI(args...)
 		require.Zero(t, code, out)
 		require.NotContains(t, out, canary)
 	}
