@@ -59,22 +59,39 @@ func (b *breaker) allow(now time.Time, flying int) (int, time.Duration) {
 	}
 }
 
-func (b *breaker) state() BreakerState {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.at
+// sign is what the end of an attempt says about its destination.
+type sign uint8
+
+// The signs.
+const (
+	signAnswer  sign = iota // it answered as destinations do, with a yes, a no or a not now
+	signFault               // it is at fault, whoever asks
+	signSilence             // it gave no answer: a single call may be lost, but it is no sign of life
+)
+
+func signOf(e Ended) sign {
+	switch {
+	case e.Outage:
+		return signFault
+	case e.Class == saga.ClassUnknown && e.Exchange.Status == 0, e.Class == saga.ClassParked:
+		return signSilence
+	default:
+		return signAnswer
+	}
 }
 
-// result takes in how an attempt ended and returns the state after it.
-func (b *breaker) result(now time.Time, id saga.ID, outage bool) BreakerState {
+// result takes in how an attempt ended, and returns the state before and after it.
+func (b *breaker) result(now time.Time, id saga.ID, s sign) (before, after BreakerState) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if outage {
+	before = b.at
+	switch {
+	case s == signFault, s == signSilence && b.at != BreakerClosed:
 		b.fault(now, id)
-	} else {
+	case s == signAnswer:
 		b.answer()
 	}
-	return b.at
+	return before, b.at
 }
 
 func (b *breaker) fault(now time.Time, id saga.ID) {
@@ -112,10 +129,11 @@ func (b *breaker) answer() {
 	}
 }
 
-// health remembers when the destination last answered normally, and for whom.
+// health tells a step's own faults from those of its destination.
 type health struct {
 	mu     sync.Mutex
-	latest [2]answer // of two different sagas, the newer first
+	latest [2]answer // normal answers to two different sagas, the newer first
+	faults map[stepID]time.Time
 }
 
 type answer struct {
@@ -123,21 +141,41 @@ type answer struct {
 	at time.Time
 }
 
-func (h *health) answered(id saga.ID, now time.Time) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.latest[0].id != id {
-		h.latest[1] = h.latest[0]
-	}
-	h.latest[0] = answer{id, now}
+type stepID struct {
+	saga saga.ID
+	dir  saga.Direction
 }
 
-// answeredOther tells whether another saga got a normal answer since the time: then a fault is the step's own.
-func (h *health) answeredOther(id saga.ID, since time.Time) bool {
+// maxFaults bounds the memory of faults. What is forgotten gets another attempt before it counts as the step's own fault.
+const maxFaults = 10_000
+
+func newHealth() *health { return &health{faults: map[stepID]time.Time{}} }
+
+func (h *health) answered(id stepID, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	delete(h.faults, id)
+	if h.latest[0].id != id.saga {
+		h.latest[1] = h.latest[0]
+	}
+	h.latest[0] = answer{id.saga, now}
+}
+
+// faulted takes in a fault and tells whether it is the step's own: another saga got a normal answer since this step's first fault.
+// Answers from before that say nothing: the destination may have failed in between.
+func (h *health) faulted(id stepID, now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	since, known := h.faults[id]
+	if !known {
+		if len(h.faults) >= maxFaults {
+			clear(h.faults)
+		}
+		h.faults[id] = now
+		return false
+	}
 	for _, a := range h.latest {
-		if a.id != id && a.at.After(since) {
+		if a.id != id.saga && a.at.After(since) {
 			return true
 		}
 	}

@@ -43,7 +43,7 @@ func New(cfg Config) (*Consumer, error) {
 	c := &Consumer{
 		cfg: cfg, log: cfg.Logger,
 		breaker: newBreaker(cfg.BreakerAfter, cfg.ProbeEvery, cfg.ProbeMax, cfg.Concurrency),
-		health:  &health{}, flights: newFlights(), link: newLink(),
+		health:  newHealth(), flights: newFlights(), link: newLink(),
 	}
 	if cfg.RateEvery > 0 {
 		c.limiter = rate.NewLimiter(rate.Every(cfg.RateEvery), max(cfg.RateBurst, 1))

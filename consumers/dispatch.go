@@ -107,7 +107,8 @@ func (c *Consumer) sleep(ctx context.Context, wakes <-chan struct{}, d time.Dura
 // start begins the attempts of the claims, whose places are reserved.
 func (c *Consumer) start(claimed []journal.Claimed, started time.Time) {
 	if c.limiter != nil {
-		c.limiter.AllowN(time.Now(), len(claimed))
+		// Both loops may have seen the same tokens: what was taken beyond them is a debt.
+		c.limiter.ReserveN(time.Now(), len(claimed))
 	}
 	deadline := started.Add(c.cfg.LeaseMargin)
 	for _, m := range claimed {
@@ -117,7 +118,6 @@ func (c *Consumer) start(claimed []journal.Claimed, started time.Time) {
 
 // attempt makes one call and hands over how it ended.
 func (c *Consumer) attempt(ctx context.Context, m journal.Claimed, deadline time.Time) {
-	claimedAt := time.Now()
 	if err := failpoint.HitIn("consumers.before-send", m.Dest); err != nil {
 		c.giveBack(ctx, m, false)
 		return
@@ -132,11 +132,8 @@ func (c *Consumer) attempt(ctx context.Context, m journal.Claimed, deadline time
 		c.giveBack(ctx, m, end.Exchange.Sent)
 		return
 	}
-	c.judge(ctx, m, end)
-	result := saga.Result{
-		Class: end.Class, Reason: end.Reason, RetryAfter: end.RetryAfter, Revert: end.Revert,
-		Healthy: c.health.answeredOther(m.Saga, claimedAt.Add(-m.Since)),
-	}
+	result := saga.Result{Class: end.Class, Reason: end.Reason, RetryAfter: end.RetryAfter, Revert: end.Revert}
+	result.Healthy, result.Outage = c.judge(ctx, m, end)
 	c.keep(ctx, journal.Recording{
 		Claimed: m, Worker: c.cfg.Worker, SpecHash: end.SpecHash, Result: result, Exchange: end.Exchange, Undo: end.Undo,
 	})
@@ -145,19 +142,23 @@ func (c *Consumer) attempt(ctx context.Context, m journal.Claimed, deadline time
 // Key is the Idempotency-Key of every attempt of a step (G4).
 func Key(m journal.Claimed) string { return saga.Key(m.Saga, m.Dest, m.Dir) }
 
-// judge lets breaker and health know about the end.
-func (c *Consumer) judge(ctx context.Context, m journal.Claimed, end Ended) {
-	now := time.Now()
+// judge lets breaker and health know about the end, and tells whether a fault is the step's own, or falls to an outage.
+func (c *Consumer) judge(ctx context.Context, m journal.Claimed, end Ended) (healthy, outage bool) {
+	now, id := time.Now(), stepID{m.Saga, m.Dir}
 	if end.Class == saga.ClassSucceeded || end.Class == saga.ClassRefused {
-		c.health.answered(m.Saga, now)
+		c.health.answered(id, now)
+	} else {
+		healthy = c.health.faulted(id, now)
 	}
-	before := c.breaker.state()
-	after := c.breaker.result(now, m.Saga, end.Outage)
+	said := signOf(end)
+	before, after := c.breaker.result(now, m.Saga, said)
 	if before != after {
 		c.log.WarnContext(ctx, "breaker", "from", before.String(), "to", after.String(), "reason", end.Reason)
 	}
 	c.cfg.Metrics.attempt(c.cfg.Destination, m.Dir, end.Class, m.Attempt, end.Exchange.Duration)
 	c.cfg.Metrics.breaker(c.cfg.Destination, after)
+	outage = said != signAnswer && after == BreakerOpen
+	return healthy && !outage, outage
 }
 
 // keep stores a result; the attempt is in flight until then, so that its lease protects it.

@@ -19,6 +19,9 @@
 //	   ▲                                                                                   │ one probe at a time,
 //	   └── full speed again, one place more per normal answer ◀── RAMPING ◀── it answers ──┘ ever less often
 //
+// An attempt without any answer neither opens a closed breaker nor counts as a sign of life for an open one. While it is open, attempts
+// are probes: they are not charged, and never the step's own fault.
+//
 // # Invariants
 //
 //   - G2: intake marks a record only after the journal has it.

@@ -60,15 +60,13 @@ type Prepared struct {
 
 // Claimed is one attempt that may be made now.
 type Claimed struct {
-	Saga      saga.ID
-	Aggregate Key
-	Dest      string
-	Dir       saga.Direction
-	Epoch     int64
-	Attempt   int
-	Maybe     bool
-	// Since is how long before the claim the step's first attempt was.
-	Since       time.Duration
+	Saga        saga.ID
+	Aggregate   Key
+	Dest        string
+	Dir         saga.Direction
+	Epoch       int64
+	Attempt     int
+	Maybe       bool
 	SpecVersion int
 	Route       int
 	Content     []byte
@@ -295,7 +293,6 @@ func (u *unit) claim(ctx context.Context, req ClaimRequest, c candidate, m *mate
 	}
 	out.Claimed = append(out.Claimed, Claimed{
 		Saga: c.saga, Aggregate: c.key, Dest: req.Destination, Dir: c.dir, Epoch: epoch, Attempt: t.Attempt, Maybe: t.Maybe,
-		Since:       time.Duration(u.env.Now-t.FirstAttempt) * time.Microsecond,
 		SpecVersion: t.SpecVersion, Route: stored.route, Content: stored.content,
 		EventType: s.EventType, EventBody: m.body, EventTime: m.at, TraceParent: m.traceparent,
 	})

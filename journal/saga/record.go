@@ -32,9 +32,11 @@ type Result struct {
 	RetryAfter time.Duration
 	// Revert is what undoing takes, for a success of a do step (G6).
 	Revert Revert
-	// Healthy says that the destination answered another saga's call normally since this step's first attempt: then a fault is
-	// the step's own, else it is the destination's.
+	// Healthy says that the destination answered another saga's call normally since this step's first fault: then a fault is the
+	// step's own, else it is the destination's.
 	Healthy bool
+	// Outage says that the destination is known to be down, by its breaker: the attempt was a probe and is not charged.
+	Outage bool
 }
 
 // Record stores how the attempt of the epoch ended. A result under another epoch is refused with ErrFenced and changes nothing,
@@ -183,18 +185,25 @@ func (a *Aggregate) again(env Env, s *Saga, t *Step, r Result) {
 		t.settle(Abandoned, "not done: "+r.Reason)
 	case t.outOfPatience(env):
 		a.impatient(env, s, t, r)
+	case r.Outage:
+		a.uncharged(env, s, t, r)
 	case t.Attempt < t.Rules.MaxAttempts || t.Maybe && s.State.Unwinding():
 		a.later(env, s, t, r.RetryAfter)
 	case !r.Healthy:
-		t.Attempt--
-		t.Outage = true
-		a.later(env, s, t, r.RetryAfter)
+		a.uncharged(env, s, t, r)
 	case t.Maybe:
 		t.State = Resolving
 		t.Due = t.next(env, r.RetryAfter)
 	default:
 		a.refuse(env, s, t, r.Class, fmt.Sprintf("retries exhausted after %d attempts: %s", t.Attempt, r.Reason))
 	}
+}
+
+// uncharged lets a do step wait for its destination (G10).
+func (a *Aggregate) uncharged(env Env, s *Saga, t *Step, r Result) {
+	t.Attempt--
+	t.Outage = true
+	a.later(env, s, t, r.RetryAfter)
 }
 
 // later lets a do step be claimed again after its wait: READY while its saga runs, RESOLVING while it is unwound.
@@ -225,7 +234,7 @@ func (a *Aggregate) endUndo(env Env, t *Step, r Result) {
 			t.park("misconfigured, while other sagas pass: " + r.Reason)
 			return
 		}
-		t.Outage, maxAttempts = true, t.Attempt+1
+		t.Outage = true
 	case ClassRetry:
 	case ClassParked:
 		t.Attempt--
@@ -239,8 +248,8 @@ func (a *Aggregate) endUndo(env Env, t *Step, r Result) {
 	case t.outOfPatience(env):
 		t.park("patience is used up: " + r.Reason)
 		return
-	case t.Attempt < maxAttempts:
-	case !r.Healthy:
+	case t.Attempt < maxAttempts && !r.Outage || t.Outage:
+	case r.Outage, !r.Healthy:
 		t.Attempt--
 		t.Outage = true
 	default:
