@@ -36,12 +36,7 @@ type Begin struct {
 // Compensate takes in the signals of a poll in one transaction, in order, with the offset behind them (G2). Repeating it changes
 // nothing (G11).
 func (s *Store) Compensate(ctx context.Context, r Reader, signals []Signal) error {
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return fmt.Errorf("compensate: %w", err)
-	}
-	defer conn.Release()
-	owners, err := aggregatesOf(ctx, conn, begins(signals))
+	owners, err := s.aggregatesOf(ctx, begins(signals))
 	if err != nil {
 		return fmt.Errorf("compensate: %w", err)
 	}
@@ -54,22 +49,17 @@ func (s *Store) Compensate(ctx context.Context, r Reader, signals []Signal) erro
 	for _, k := range owners {
 		keys = append(keys, k)
 	}
-	u, err := s.begin(ctx, conn, keys, nil)
-	if err != nil {
-		return fmt.Errorf("compensate: %w", err)
-	}
-	for _, sig := range signals {
-		if err := u.signal(ctx, r, sig, owners); err != nil {
-			u.rollback(ctx)
-			return fmt.Errorf("compensate: %w", err)
+	return s.transact(ctx, "compensate", keys, func(u *unit) error {
+		records := make([]Record, len(signals))
+		for i, sig := range signals {
+			records[i] = Record{Position: sig.Position}
+			if err := u.signal(ctx, r, sig, owners); err != nil {
+				return err
+			}
 		}
-	}
-	records := make([]Record, len(signals))
-	for i, sig := range signals {
-		records[i] = Record{Position: sig.Position}
-	}
-	u.rows.advance(r, records)
-	return u.commit(ctx, "compensate")
+		u.rows.advance(r, records)
+		return nil
+	})
 }
 
 func begins(signals []Signal) []saga.ID {
@@ -128,7 +118,7 @@ func (r *rows) tombstone(c *Cancel) {
 }
 
 // aggregatesOf finds the aggregates of sagas.
-func aggregatesOf(ctx context.Context, q querier, ids []saga.ID) (map[saga.ID]Key, error) {
+func (s *Store) aggregatesOf(ctx context.Context, ids []saga.ID) (map[saga.ID]Key, error) {
 	out := map[saga.ID]Key{}
 	if len(ids) == 0 {
 		return out, nil
@@ -137,7 +127,7 @@ func aggregatesOf(ctx context.Context, q querier, ids []saga.ID) (map[saga.ID]Ke
 	for i, v := range ids {
 		list[i] = pgtype.UUID{Bytes: v, Valid: true}
 	}
-	rows, err := q.Query(ctx, "SELECT id, aggregate_type, aggregate_id FROM ebb.sagas WHERE id = ANY ($1::uuid[])", list)
+	rows, err := s.pool.Query(ctx, "SELECT id, aggregate_type, aggregate_id FROM ebb.sagas WHERE id = ANY ($1::uuid[])", list)
 	if err != nil {
 		return nil, err
 	}
@@ -148,10 +138,6 @@ func aggregatesOf(ctx context.Context, q querier, ids []saga.ID) (map[saga.ID]Ke
 		return nil
 	})
 	return out, err
-}
-
-type querier interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
 // Swept counts what a Sweep found.
@@ -182,12 +168,7 @@ func (s *Store) Sweep(ctx context.Context, failingFor time.Duration, limit int) 
 	if len(late)+len(unread) == 0 {
 		return got, nil
 	}
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return got, fmt.Errorf("sweep: %w", err)
-	}
-	defer conn.Release()
-	owners, err := aggregatesOf(ctx, conn, append(append([]saga.ID(nil), late...), unread...))
+	owners, err := s.aggregatesOf(ctx, append(append([]saga.ID(nil), late...), unread...))
 	if err != nil {
 		return got, fmt.Errorf("sweep: %w", err)
 	}
@@ -195,23 +176,22 @@ func (s *Store) Sweep(ctx context.Context, failingFor time.Duration, limit int) 
 	for _, k := range owners {
 		keys = append(keys, k)
 	}
-	u, err := s.begin(ctx, conn, keys, nil)
-	if err != nil {
-		return got, fmt.Errorf("sweep: %w", err)
-	}
-	for _, v := range late {
-		if l := u.aggs[owners[v]]; l != nil && l.err == nil {
-			l.agg.Begin(u.env, v)
-			got.Begun++
+	err = s.transact(ctx, "sweep", keys, func(u *unit) error {
+		for _, v := range late {
+			if l := u.aggs[owners[v]]; l != nil && l.err == nil {
+				l.agg.Begin(u.env, v)
+				got.Begun++
+			}
 		}
-	}
-	for _, v := range unread {
-		if l := u.aggs[owners[v]]; l != nil && l.err == nil {
-			l.agg.Touch(u.env)
-			got.Aged++
+		for _, v := range unread {
+			if l := u.aggs[owners[v]]; l != nil && l.err == nil {
+				l.agg.Touch(u.env)
+				got.Aged++
+			}
 		}
-	}
-	return got, u.commit(ctx, "sweep")
+		return nil
+	})
+	return got, err
 }
 
 func (s *Store) sagaIDs(ctx context.Context, sql string, args ...any) ([]saga.ID, error) {

@@ -16,7 +16,8 @@ ORDER BY t.lease_until LIMIT $2`
 
 // expired is a claim whose lease has run out.
 type expired struct {
-	Recording
+	Claimed
+	worker string
 }
 
 // Expire takes claims of the destination from workers whose leases have run out: they may have happened (G3). It returns how many
@@ -29,7 +30,7 @@ func (s *Store) Expire(ctx context.Context, destination string, limit int) (int,
 	}
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (e expired, err error) {
 		var dir string
-		if err := row.Scan((*[16]byte)(&e.Saga), &dir, &e.Aggregate.Type, &e.Aggregate.ID, &e.Epoch, &e.Attempt, &e.Worker); err != nil {
+		if err := row.Scan((*[16]byte)(&e.Saga), &dir, &e.Aggregate.Type, &e.Aggregate.ID, &e.Epoch, &e.Attempt, &e.worker); err != nil {
 			return e, err
 		}
 		e.Dest = destination
@@ -42,33 +43,20 @@ func (s *Store) Expire(ctx context.Context, destination string, limit int) (int,
 	if len(found) == 0 {
 		return 0, nil
 	}
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("expire: %w", err)
-	}
-	defer conn.Release()
-	keys := make([]Key, len(found))
-	for i, e := range found {
-		keys[i] = e.Aggregate
-	}
-	u, err := s.begin(ctx, conn, keys, nil)
-	if err != nil {
-		return 0, fmt.Errorf("expire: %w", err)
-	}
-	u.scope = destination
+	errs, err := each(ctx, s, "expire", found, func(e *expired) *Claimed { return &e.Claimed }, (*unit).expire)
 	n := 0
-	for i := range found {
-		e := &found[i]
-		l := u.aggs[e.Aggregate]
-		if l.err != nil {
-			continue
-		}
-		if l.agg.Expire(u.env, e.Saga, e.Dest, e.Dir) == nil {
+	for _, e := range errs {
+		if e == nil {
 			n++
-			e.Result.Class = saga.ClassUnknown
-			e.Exchange = Exchange{Sent: true, Err: "the lease of the worker ran out"}
-			u.rows.call(u.env, &e.Recording, false, false)
 		}
 	}
-	return n, u.commit(ctx, "expire")
+	return n, err
+}
+
+func (u *unit) expire(e *expired) error {
+	err := u.aggs[e.Aggregate].agg.Expire(u.env, e.Saga, e.Dest, e.Dir)
+	if err == nil {
+		u.lost(e.Claimed, e.worker, "the lease of the worker ran out")
+	}
+	return err
 }

@@ -63,12 +63,7 @@ func (s *Store) operate(ctx context.Context, id saga.ID, what string, by Action,
 	if by.Who == "" || by.Reason == "" {
 		return ErrNoReason
 	}
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	defer conn.Release()
-	owners, err := aggregatesOf(ctx, conn, []saga.ID{id})
+	owners, err := s.aggregatesOf(ctx, []saga.ID{id})
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -76,23 +71,19 @@ func (s *Store) operate(ctx context.Context, id saga.ID, what string, by Action,
 	if !known {
 		return fmt.Errorf("%s: %w: %s", what, ErrNoSaga, id)
 	}
-	u, err := s.begin(ctx, conn, []Key{key}, nil)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	l := u.aggs[key]
-	before := snapshot(l.agg, id)
-	if err := errors.Join(l.err, move(ctx, u, l.agg)); err != nil {
-		u.rollback(ctx)
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	_, err = u.tx.Exec(ctx, `INSERT INTO ebb.operator_actions (who, action, target, reason, before, after) VALUES ($1, $2, $3, $4, $5, $6)`,
-		clean(by.Who), what, id.String(), clean(by.Reason), before, snapshot(l.agg, id))
-	if err != nil {
-		u.rollback(ctx)
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return u.commit(ctx, "operate")
+	return s.transact(ctx, "operate", []Key{key}, func(u *unit) error {
+		l := u.aggs[key]
+		if l.err != nil {
+			return l.err
+		}
+		before := snapshot(l.agg, id)
+		if err := move(ctx, u, l.agg); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		_, err := u.tx.Exec(ctx, `INSERT INTO ebb.operator_actions (who, action, target, reason, before, after) VALUES ($1, $2, $3, $4, $5, $6)`,
+			clean(by.Who), what, id.String(), clean(by.Reason), before, snapshot(l.agg, id))
+		return err
+	})
 }
 
 // snapshot shows a saga's state and its steps' for the record of an operator's move.

@@ -37,25 +37,27 @@ type Exchange struct {
 // events that say so. The result has an error per member: nil, saga.ErrFenced for a result that came too late to count (its
 // exchange is kept), or why its aggregate could not be changed. The aggregates of the members must differ.
 func (s *Store) Record(ctx context.Context, members []Recording) ([]error, error) {
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("record: %w", err)
-	}
-	defer conn.Release()
+	return each(ctx, s, "record", members, func(m *Recording) *Claimed { return &m.Claimed }, (*unit).record)
+}
+
+// each runs one transition per member in one transaction, and gives an error per member.
+func each[T any](ctx context.Context, s *Store, name string, members []T, of func(*T) *Claimed, move func(*unit, *T) error) ([]error, error) {
 	keys := make([]Key, len(members))
 	for i := range members {
-		keys[i] = members[i].Aggregate
-	}
-	u, err := s.begin(ctx, conn, keys, nil)
-	if err != nil {
-		return nil, fmt.Errorf("record: %w", err)
+		keys[i] = of(&members[i]).Aggregate
 	}
 	errs := make([]error, len(members))
-	for i := range members {
-		u.scope = members[i].Dest
-		errs[i] = u.record(&members[i])
-	}
-	if err := u.commit(ctx, "record"); err != nil {
+	err := s.transact(ctx, name, keys, func(u *unit) error {
+		for i := range members {
+			c := of(&members[i])
+			u.scope = c.Dest
+			if errs[i] = u.aggs[c.Aggregate].err; errs[i] == nil {
+				errs[i] = move(u, &members[i])
+			}
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	return errs, nil
@@ -63,9 +65,6 @@ func (s *Store) Record(ctx context.Context, members []Recording) ([]error, error
 
 func (u *unit) record(m *Recording) error {
 	l := u.aggs[m.Aggregate]
-	if l.err != nil {
-		return l.err
-	}
 	u.evidence[stepKey{m.Saga, m.Dest, m.Dir}] = evidence{m.SpecHash, m.Exchange.Status, m.Content, m.Exchange.Body, m.Undo}
 	t := step(l.agg, m.Saga, m.Dest, m.Dir)
 	was := saga.StepState(0)
@@ -125,37 +124,20 @@ type Return struct {
 
 // Release gives claims back without charge (G10), in one transaction. The aggregates of the members must differ.
 func (s *Store) Release(ctx context.Context, members []Return) ([]error, error) {
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("release: %w", err)
+	return each(ctx, s, "release", members, func(m *Return) *Claimed { return &m.Claimed }, (*unit).giveBack)
+}
+
+func (u *unit) giveBack(m *Return) error {
+	err := u.aggs[m.Aggregate].agg.Release(u.env, m.Saga, m.Dest, m.Dir, m.Epoch, m.Sent)
+	if err == nil && m.Sent {
+		u.lost(m.Claimed, m.Worker, "interrupted by shutdown")
 	}
-	defer conn.Release()
-	keys := make([]Key, len(members))
-	for i := range members {
-		keys[i] = members[i].Aggregate
-	}
-	u, err := s.begin(ctx, conn, keys, nil)
-	if err != nil {
-		return nil, fmt.Errorf("release: %w", err)
-	}
-	errs := make([]error, len(members))
-	for i := range members {
-		m := &members[i]
-		u.scope = m.Dest
-		l := u.aggs[m.Aggregate]
-		if errs[i] = l.err; l.err != nil {
-			continue
-		}
-		errs[i] = l.agg.Release(u.env, m.Saga, m.Dest, m.Dir, m.Epoch, m.Sent)
-		if errs[i] == nil && m.Sent {
-			u.rows.call(u.env, &Recording{
-				Claimed: m.Claimed, Worker: m.Worker, Result: saga.Result{Class: saga.ClassUnknown},
-				Exchange: Exchange{Sent: true, Err: "interrupted by shutdown"},
-			}, false, false)
-		}
-	}
-	if err := u.commit(ctx, "release"); err != nil {
-		return nil, err
-	}
-	return errs, nil
+	return err
+}
+
+// lost keeps the exchange of an attempt that ended without an answer.
+func (u *unit) lost(c Claimed, worker, why string) {
+	u.rows.call(u.env, &Recording{
+		Claimed: c, Worker: worker, Result: saga.Result{Class: saga.ClassUnknown}, Exchange: Exchange{Sent: true, Err: why},
+	}, false, false)
 }

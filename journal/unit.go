@@ -76,6 +76,24 @@ func (s *Store) begin(ctx context.Context, conn *pgxpool.Conn, keys []Key, first
 	return u, nil
 }
 
+// transact runs one transition of the aggregates: lock and load, decide, write. An error of decide leaves no trace.
+func (s *Store) transact(ctx context.Context, name string, keys []Key, decide func(u *unit) error) error {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	defer conn.Release()
+	u, err := s.begin(ctx, conn, keys, nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if err := decide(u); err != nil {
+		u.rollback(ctx)
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return u.commit(ctx, name)
+}
+
 func (s *Store) newUnit() *unit {
 	return &unit{store: s, aggs: map[Key]*loaded{}, evidence: map[stepKey]evidence{}, ready: map[string]bool{}}
 }
