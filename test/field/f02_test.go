@@ -1,6 +1,7 @@
 package field
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // unanswered are the ways in which a call ends without our knowing whether it was done, by order id: (a) the reply is lost, (b) the
 // effect lands after our timeout, (c) the head says 200 and the body never ends.
 func unanswered(times int) map[string]sim.Fault {
-	hang := sim.Duration(900 * time.Millisecond) // the timeout is 400ms
+	hang := sim.Duration(1800 * time.Millisecond) // longer than our timeout
 	out := map[string]sim.Fault{
 		"1": {Action: sim.Lose},
 		"2": {Action: sim.Hang, At: sim.HangBefore, Duration: hang},
@@ -30,7 +31,7 @@ func unanswered(times int) map[string]sim.Fault {
 func TestF02(t *testing.T) {
 	t.Parallel()
 	short := func(d *file) { d.timeout, d.attempts = "400ms", 3 }
-	never := func(d *file) { d.timeout, d.idempotent = "400ms", "false" }
+	never := func(d *file) { d.timeout, d.idempotent = "1s", "false" }
 
 	t.Run("abc repeat until it is definite", func(t *testing.T) {
 		t.Parallel()
@@ -41,7 +42,7 @@ func TestF02(t *testing.T) {
 		ids := []string{s.create(), s.create(), s.create()}
 		for _, id := range ids {
 			s.await(id, "CONFIRMED")
-			s.sameCalls(id, sim.Billing, sim.Do, 5)
+			require.GreaterOrEqual(t, len(s.sameCalls(id, sim.Billing, sim.Do, -1)), 5)
 			require.Len(t, s.effects(id, sim.Billing, ""), 1)
 			s.firstReplyIsKept(id)
 		}
@@ -52,7 +53,9 @@ func TestF02(t *testing.T) {
 		t.Parallel()
 		s := start(t, chain().with(sim.Billing, short), "")
 		s.faults(unanswered(0)["1"]) // for ever
-		id, healthy := s.create(), s.create()
+		id := s.create()
+		s.until(func() (bool, string) { return len(s.calls(id, sim.Billing, sim.Do)) > 0, "not called" })
+		healthy := s.create()
 		s.await(healthy, "CONFIRMED") // so that the losses are the step's own, not an outage
 		s.until(func() (bool, string) {
 			row := s.step(id, sim.Billing, "do")
@@ -99,7 +102,7 @@ func TestF02(t *testing.T) {
 			s.until(func() (bool, string) { return s.saga(id).State == "COMPENSATING", s.saga(id).State })
 			require.Equal(t, "CANCELLING", s.order(id).Status)
 			s.awaitAttention(id, "billing do parked")
-			require.Len(t, s.effects(id, sim.Billing, ""), 1)
+			s.until(func() (bool, string) { return len(s.effects(id, sim.Billing, "")) == 1, "the charge has not landed" })
 			require.Empty(t, s.calls(id, "", sim.Undo), "everything depends on a charge that may live")
 		}
 		s.heal()
@@ -119,9 +122,8 @@ func TestF02(t *testing.T) {
 		id := s.create()
 		s.until(func() (bool, string) {
 			row := s.step(id, sim.Billing, "do")
-			return row.Epoch > 5, "claims are few"
+			return row.Epoch > 5 && row.State == "READY" && row.Attempt == 0, fmt.Sprintf("claims are few, or charged: %+v", row)
 		})
-		require.Equal(t, 0, s.step(id, sim.Billing, "do").Attempt, "not charged")
 		require.Equal(t, "RUNNING", s.saga(id).State)
 		s.cancel(id)
 		s.await(id, "CANCELLED")

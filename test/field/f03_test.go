@@ -13,7 +13,7 @@ import (
 func TestF03(t *testing.T) {
 	t.Parallel()
 	// leased makes the claims of the dead run out soon.
-	leased := func(d *file) { d.timeout = "1s" }
+	leased := func(d *file) { d.timeout = "2s" }
 
 	t.Run("P0 read, not durable", func(t *testing.T) {
 		t.Parallel()
@@ -99,7 +99,7 @@ func TestF03(t *testing.T) {
 
 	t.Run("P5 third of four in flight", func(t *testing.T) {
 		t.Parallel()
-		f := chain().with(sim.Shipping, func(d *file) { d.after, d.timeout = "[inventory, fraudCheck]", "1s" })
+		f := chain().with(sim.Shipping, func(d *file) { d.after, d.timeout = "[inventory, fraudCheck]", "2s" })
 		s := start(t, f, failpoints("consumers.after-reply.shipping=kill@1"))
 		id := s.create()
 		s.killed("consumers.after-reply.shipping")

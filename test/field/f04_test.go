@@ -13,7 +13,7 @@ import (
 // step's epoch only, except that a success is proof whoever brings it; G12.
 func TestF04(t *testing.T) {
 	t.Parallel()
-	leased := func(d *file) { d.timeout = "1s" }
+	leased := func(d *file) { d.timeout = "2s" }
 
 	t.Run("a killed with the claim held", func(t *testing.T) {
 		t.Parallel()

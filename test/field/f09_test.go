@@ -2,7 +2,6 @@ package field
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,14 +17,14 @@ func TestF09(t *testing.T) {
 
 	t.Run("a while billing is in flight", func(t *testing.T) {
 		t.Parallel()
-		s := start(t, chain(), "")
-		s.faults(sim.Fault{Destination: sim.Billing, Direction: sim.Do, Action: sim.Hang, At: sim.HangDuring, Duration: sim.Duration(time.Second), Next: 1})
+		s := start(t, chain(), failpoints("consumers.after-reply.billing=pause@1"))
 		id := s.create()
-		s.until(func() (bool, string) { return len(s.calls(id, sim.Billing, sim.Do)) == 1, "billing was not called" })
+		s.ebb.WaitLine("failpoint consumers.after-reply.billing: pause") // the call is out, and has not come back as far as Ebb knows
 		s.cancel(id)
 		s.until(func() (bool, string) { return s.saga(id).State == "COMPENSATING", s.saga(id).State })
 		require.Equal(t, "CALLING", s.step(id, sim.Billing, "do").State, "the cancel must come in the middle of the call")
 		require.Empty(t, s.calls(id, "", sim.Undo), "nothing is undone before the call has ended")
+		resume(s.ebb)
 		s.await(id, "CANCELLED")
 		require.Equal(t, undone, s.kinds(id))
 		for _, d := range []string{sim.Billing, sim.Shipping, sim.Inventory} {

@@ -124,7 +124,7 @@ func TestF10(t *testing.T) {
 	} {
 		t.Run("killed between two reverts, "+at.place, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, chain().with(sim.Shipping, func(d *file) { d.timeout = "1s" }), failpoints(at.place))
+			s := start(t, chain().with(sim.Shipping, func(d *file) { d.timeout = "2s" }), failpoints(at.place))
 			s.refuse(sim.Billing, "1")
 			id := s.create()
 			s.killed(at.place[:len(at.place)-len("=kill@1")])
