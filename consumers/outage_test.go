@@ -66,7 +66,9 @@ func TestOpenBreakerProbesOneAtATime(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	const orders = 12
-	b.world.on(func(context.Context, consumers.Call, int) consumers.Ended { return outages["status 503, come back later"]() })
+	b.world.on(func(context.Context, consumers.Call, int) consumers.Ended {
+		return outages["status 503, come back later"]()
+	})
 	run := b.start(func(c *consumers.Config) { c.Concurrency = 4 })
 	b.create(1, orders)
 	b.until(func() (bool, string) { return b.world.count() > 20, fmt.Sprintf("%d calls", b.world.count()) })

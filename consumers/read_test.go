@@ -1,0 +1,266 @@
+package consumers_test
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/ebbline/ebb/consumers"
+	"github.com/ebbline/ebb/internal/intake"
+	"github.com/ebbline/ebb/internal/testkit/stream"
+	"github.com/ebbline/ebb/journal/saga"
+	"github.com/ebbline/ebb/schemas"
+)
+
+// G2: at any moment, the group's offset is not above the journal's, and a record behind it is in the journal, however its call goes.
+func TestG02OffsetIsNeverAheadOfTheJournal(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	const orders = 40
+	b.world.on(func(ctx context.Context, c consumers.Call, _ int) consumers.Ended {
+		if c.Aggregate.ID == "5" && b.world.held(ctx) != nil {
+			return consumers.Ended{Class: saga.ClassUnknown, Reason: "interrupted"}
+		}
+		return b.world.yes(c)
+	})
+	run := b.start(func(c *consumers.Config) {
+		c.KafkaOptions = append(c.KafkaOptions, kgo.AutoCommitInterval(100_000_000))
+	})
+	b.create(1, orders)
+	ends := b.ends()
+	b.until(func() (bool, string) {
+		all := true
+		for p, end := range ends {
+			committed, next := b.kafka.Committed(group, schemas.TopicOrder, p), b.next(p)
+			require.LessOrEqual(t, committed, next)
+			all = all && committed == end
+		}
+		return all, "not committed"
+	})
+	// Everything is committed, and order 5 is still on its way: it is in the journal.
+	b.awaitCompleted(orders - 1)
+	require.Equal(t, "CALLING", b.step(5).State)
+	require.Equal(t, orders, b.count("SELECT count(*) FROM ebb.events"))
+	b.world.open()
+	b.awaitCompleted(orders)
+	run.end()
+	require.Equal(t, orders, b.world.count())
+}
+
+// G2, G11: a group's offset that was reset, deleted or put ahead costs no call and skips no record.
+func TestG11GroupThatWasMovedCostsNoCall(t *testing.T) {
+	t.Parallel()
+	move := func(b *bundle, at int64) {
+		var o kadm.Offsets
+		for p := range b.ends() {
+			o.Add(kadm.Offset{Topic: schemas.TopicOrder, Partition: p, At: at, LeaderEpoch: -1})
+		}
+		require.NoError(b.t, b.kafka.Admin.CommitAllOffsets(b.t.Context(), group, o))
+	}
+	for name, change := range map[string]func(b *bundle, c *consumers.Config){
+		"reset": func(b *bundle, _ *consumers.Config) { move(b, 0) },
+		"ahead": func(b *bundle, _ *consumers.Config) { move(b, 1_000) },
+		"deleted": func(b *bundle, _ *consumers.Config) {
+			got, err := b.kafka.Admin.DeleteGroups(b.t.Context(), group)
+			require.NoError(b.t, err)
+			require.NoError(b.t, got.Error())
+		},
+		"mistyped": func(_ *bundle, c *consumers.Config) { c.Group = "ebb.biling" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			run := b.start()
+			b.create(1, 10)
+			b.awaitCompleted(10)
+			run.end()
+			run = b.start(func(c *consumers.Config) { change(b, c) })
+			b.create(11, 13)
+			b.awaitCompleted(13)
+			run.end()
+			require.Equal(t, 13, b.world.count())
+			require.Equal(t, 13, b.count("SELECT count(*) FROM ebb.outbox WHERE type = 'SagaCompleted'"))
+		})
+	}
+}
+
+func TestG02TopicThatIsNotTheOneThatWasReadEndsRun(t *testing.T) {
+	t.Parallel()
+	t.Run("made again", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		run := b.start()
+		b.create(1, 3)
+		b.awaitCompleted(3)
+		run.end()
+		_, err := b.kafka.Admin.DeleteTopics(t.Context(), schemas.TopicOrder)
+		require.NoError(t, err)
+		b.kafka.Client.PurgeTopicsFromClient(schemas.TopicOrder)
+		_, err = b.kafka.Admin.CreateTopic(t.Context(), 2, 1, nil, schemas.TopicOrder)
+		require.NoError(t, err)
+		err = <-b.start().done
+		require.ErrorIs(t, err, intake.ErrTopicRecreated)
+		require.ErrorContains(t, err, "ebb recover")
+	})
+	t.Run("shorter", func(t *testing.T) {
+		t.Parallel()
+		b := setup(t)
+		run := b.start()
+		b.create(1, 3)
+		b.awaitCompleted(3)
+		run.end()
+		_, err := b.pool.Exec(t.Context(), "UPDATE ebb.offsets SET next_offset = 500")
+		require.NoError(t, err)
+		require.ErrorIs(t, <-b.start().done, intake.ErrBeyondEnd)
+	})
+}
+
+// Field case F24: what cannot be read is put aside as it came, a null is passed over, and what stands behind goes on.
+func TestPoisonRecordsAreKeptAndHoldNothingBack(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, 1)
+	headers := stream.Headers(stream.EventID(1), schemas.EventOrderCreated, 1)
+	key := orderKey(1)
+	good := b.kafka.Record(stream.EventID(7), 1, schemas.OrderStatusUpdated{OrderID: 7, OldStatus: "PENDING", NewStatus: "CONFIRMED", At: time.Now().UTC()}, 7)
+	good.Value = []byte(`{"orderId":7}`)
+	type poison struct {
+		what    string
+		value   []byte
+		key     []byte
+		headers []kgo.RecordHeader
+		detail  string // empty: skipped
+	}
+	list := []poison{
+		{"null", nil, key, headers, ""},
+		{"empty", []byte{}, key, headers, "empty payload"},
+		{"half", []byte(`{"orderId":`), key, headers, "truncated"},
+		{"list", []byte(`[]`), key, headers, "object"},
+		{"foreign schema", []byte{0, 0, 0, 0xff, 0xff, 1}, key, headers, "schema id 65535"},
+		{"no id", good.Value, key, headers[1:], "header id"},
+		{"bad id", good.Value, key, append([]kgo.RecordHeader{{Key: "id", Value: []byte("one")}}, headers[1:]...), "header id"},
+		{"no type", good.Value, key, append([]kgo.RecordHeader{headers[0]}, headers[2:]...), "eventType"},
+		{"no key", good.Value, nil, headers, "no key"},
+		{"bad version", good.Value, key, append(append([]kgo.RecordHeader{}, headers[:2]...), kgo.RecordHeader{Key: schemas.HeaderAggregateVersion, Value: []byte("two")}), "aggregateVersion"},
+		{"a type for others", good.Value, orderKey(7), stream.Headers(stream.EventID(7), "SomethingElse", 1), ""},
+	}
+	for _, p := range list {
+		b.kafka.Write(&kgo.Record{Topic: schemas.TopicOrder, Key: p.key, Value: p.value, Headers: p.headers})
+	}
+	b.create(2, 2)
+	run := b.start()
+	b.awaitCompleted(1)
+	run.end()
+
+	for at, p := range list {
+		var detail string
+		var gotKey, gotValue, gotHeaders []byte
+		err := b.pool.QueryRow(t.Context(), `SELECT detail, key, value, headers FROM ebb.dead_letters
+			WHERE reader = $1 AND topic = $2 AND partition = 0 AND record_offset = $3`, group, schemas.TopicOrder, at).Scan(&detail, &gotKey, &gotValue, &gotHeaders)
+		if p.detail == "" {
+			require.Error(t, err, p.what)
+			continue
+		}
+		require.NoError(t, err, p.what)
+		require.Contains(t, detail, p.detail, p.what)
+		require.Equal(t, p.key, gotKey, p.what)
+		require.Equal(t, string(p.value), string(gotValue), p.what)
+		require.Equal(t, len(p.headers), strings.Count(string(gotHeaders), "],[")+1, p.what)
+	}
+	require.Equal(t, len(list)-2, b.count("SELECT count(*) FROM ebb.dead_letters"))
+	require.Equal(t, 1, b.count("SELECT count(*) FROM ebb.sagas"))
+	require.Zero(t, b.count("SELECT count(*) FROM ebb.outbox WHERE type = 'CompensationRequested'"))
+	require.Equal(t, 1, b.world.count())
+	require.Equal(t, int64(len(list)+1), b.kafka.Committed(group, schemas.TopicOrder, 0))
+
+	// G11: reading them again adds nothing.
+	_, err := b.kafka.Admin.DeleteGroups(t.Context(), group)
+	require.NoError(t, err)
+	_, err = b.pool.Exec(t.Context(), "DELETE FROM ebb.offsets")
+	require.NoError(t, err)
+	run = b.start()
+	b.create(3, 3)
+	b.awaitCompleted(2)
+	run.end()
+	require.Equal(t, len(list)-2, b.count("SELECT count(*) FROM ebb.dead_letters"))
+	require.Equal(t, 2, b.world.count())
+}
+
+// Field case F47: a registry that is away delays records and loses none; one that comes back needs no restart.
+func TestG10RegistryOutageDelaysRecords(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]int{"no answer": 0, "503": 503, "401": 401} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			b.kafka.Away(status)
+			run := b.start(func(c *consumers.Config) { c.Decoder = b.kafka.NewCodec() })
+			b.create(1, 3)
+			b.until(func() (bool, string) { return b.kafka.Asked() > 3, "the registry was not asked" })
+			require.Zero(t, b.count("SELECT count(*) FROM ebb.sagas"))
+			require.Equal(t, int64(-1), b.next(0))
+			b.kafka.Back()
+			b.awaitCompleted(3)
+			require.Zero(t, b.count("SELECT count(*) FROM ebb.dead_letters"))
+
+			b.kafka.Away(status) // what is known already needs no registry
+			b.create(4, 5)
+			b.awaitCompleted(5)
+			run.end()
+			require.Equal(t, 5, b.world.count())
+		})
+	}
+}
+
+// A new schema id while the registry is away waits as well; one that the registry does not know is put aside after some tries.
+func TestNewSchemaIDWaitsForTheRegistry(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, 1)
+	run := b.start(func(c *consumers.Config) { c.Decoder = b.kafka.NewCodec() })
+	b.create(1, 1)
+	b.awaitCompleted(1)
+	b.kafka.Away(503)
+	asked := b.kafka.Asked()
+	r := b.kafka.Record(stream.EventID(2), 1, schemas.OrderStatusUpdated{OrderID: 2, OldStatus: "A", NewStatus: "B", At: time.Now().UTC()}, 2)
+	require.NotZero(t, binary.BigEndian.Uint32(r.Value[1:5]))
+	b.kafka.Write(r)
+	b.create(3, 3)
+	b.until(func() (bool, string) { return b.kafka.Asked() > asked+2, "the registry was not asked" })
+	require.Equal(t, 1, b.sagas(saga.Completed), "nothing overtakes it")
+	require.Zero(t, b.count("SELECT count(*) FROM ebb.dead_letters"))
+	b.kafka.Back()
+	b.awaitCompleted(2)
+	run.end()
+	require.Zero(t, b.count("SELECT count(*) FROM ebb.dead_letters"))
+	require.Equal(t, int64(3), b.next(0))
+}
+
+// Reading pauses while too much is due, so that lag stays visible in Kafka.
+func TestBacklogHoldsReadingBack(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, 1)
+	b.world.on(func(ctx context.Context, c consumers.Call, _ int) consumers.Ended {
+		_ = b.world.held(ctx)
+		return b.world.yes(c)
+	})
+	run := b.start(func(c *consumers.Config) { c.Concurrency, c.Backlog = 4, 3 })
+	orders := int64(0)
+	b.until(func() (bool, string) {
+		orders++
+		b.create(orders, orders)
+		lag := orders - max(b.next(0), 0)
+		return lag >= 50, fmt.Sprintf("%d orders, lag %d", orders, lag)
+	})
+	require.Equal(t, 1, b.kafka.Members(group), "who reads nothing is still a member")
+	require.Zero(t, b.sagas(saga.Completed))
+	b.world.open()
+	b.awaitCompleted(int(orders))
+	run.end()
+	require.Equal(t, int(orders), b.world.count())
+}
