@@ -85,7 +85,8 @@ func watched[A, B any](l *link, f func(context.Context, A) (B, error)) func(cont
 // Run works until ctx ends, and then stops in order: no new records, no new calls, the grace for calls in flight, what is cut off
 // given back, results stored, the group left. It returns nil after an orderly stop, else what ended it.
 func (c *Consumer) Run(ctx context.Context) error {
-	if _, err := c.cfg.Store.Latest(ctx, c.cfg.Destination); err != nil {
+	// A destination that is removed goes on finishing and undoing what it was given before.
+	if _, err := c.cfg.Store.VersionOf(ctx, c.cfg.Destination, 1); err != nil {
 		return fmt.Errorf("destination %s: %w", c.cfg.Destination, err)
 	}
 	ctx, stop := context.WithCancelCause(ctx)

@@ -3,6 +3,8 @@ package journal
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -53,4 +55,21 @@ func (s *Store) Latest(ctx context.Context, destination string) (*Version, error
 		return nil, fmt.Errorf("%w: %s", ErrUnknownVersion, destination)
 	}
 	return all[len(all)-1], nil
+}
+
+// Retired gives the destinations that are removed, each by the version that ended it: what was done there may still have to be undone.
+func (s *Store) Retired(ctx context.Context) ([]*Version, error) {
+	if err := s.refresh(ctx); err != nil {
+		return nil, err
+	}
+	s.catalog.mu.RLock()
+	defer s.catalog.mu.RUnlock()
+	var out []*Version
+	for _, all := range s.catalog.versions {
+		if newest := all[len(all)-1]; newest.Removed {
+			out = append(out, newest)
+		}
+	}
+	slices.SortFunc(out, func(x, y *Version) int { return strings.Compare(x.Name, y.Name) })
+	return out, nil
 }

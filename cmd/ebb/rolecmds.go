@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/ebbline/ebb/consumers"
@@ -14,12 +15,13 @@ import (
 	"github.com/ebbline/ebb/sim"
 )
 
-// grace is how long requests and calls in flight may go on after the stop.
+// grace bounds what has to be done after the stop, beside requests and calls in flight, which have a setting.
 const grace = 10 * time.Second
 
 // served is what every role has: an address for health, readiness and metrics.
 type served struct {
-	HTTP string `help:"Address of the role's HTTP server (API, health, readiness, metrics)." default:"127.0.0.1:0" name:"http" placeholder:"HOST:PORT"`
+	HTTP  string        `help:"Address of the role's HTTP server (API, health, readiness, metrics)." default:"127.0.0.1:0" name:"http" placeholder:"HOST:PORT"`
+	Grace time.Duration `help:"How long requests and calls in flight may go on after the stop." default:"10s"`
 }
 
 // serve adds the role's HTTP server to the group.
@@ -30,7 +32,7 @@ func (v served) serve(e *env, g *lifecycle.Group, ops *lifecycle.Ops, mux *http.
 	}
 	ops.Routes(mux)
 	e.log.Info("listening", "http", "http://"+ln.Addr().String())
-	g.Add("http", func(ctx context.Context) error { return lifecycle.Serve(ctx, ln, mux, grace) })
+	g.Add("http", func(ctx context.Context) error { return lifecycle.Serve(ctx, ln, mux, v.Grace) })
 	return nil
 }
 
@@ -87,29 +89,65 @@ func (c *consumerCmd) Run(e *env) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	var file *spec.Spec
-	for _, s := range set {
-		if s.Name == c.Destination {
-			file = s
-		}
-	}
-	if file == nil {
-		return &usageError{fmt.Errorf("--destination %s: no file in %s has this name", c.Destination, c.Destinations)}
-	}
+	named := slices.ContainsFunc(set, func(s *spec.Spec) bool { return s.Name == c.Destination })
 	if err := c.fill(true, true); err != nil {
+		if !named { // no database can tell that it is one of the removed: most likely it is mistyped
+			return c.unknown()
+		}
 		return err
 	}
 	host, _ := os.Hostname()
 	return e.role(c.where, c.served, 8, func(g *lifecycle.Group, ops *lifecycle.Ops, _ *http.ServeMux, s *session) error {
-		if err := unapplied(e.ctx, s, file); err != nil {
+		file, err := c.file(e, s, set)
+		if err != nil {
 			return err
 		}
 		ops.Registry.MustRegister(consumers.Backlog{Of: s.store.BacklogOf, Destinations: []string{file.Name}})
 		return addConsumer(g, s, file, consumerSettings{
-			worker: fmt.Sprintf("%s/%d", host, os.Getpid()), brokers: c.Brokers, batch: c.Batch, grace: grace,
+			worker: fmt.Sprintf("%s/%d", host, os.Getpid()), brokers: c.Brokers, batch: c.Batch, grace: c.Grace,
 			lookup: spec.OSLookup(), metrics: consumers.NewMetrics(ops.Registry),
 		}, e.log)
 	})
+}
+
+// file gives the destination's file: the one in the folder if it is the registered version, or the last one of a destination that is
+// removed.
+func (c *consumerCmd) file(e *env, s *session, set []*spec.Spec) (*spec.Spec, error) {
+	for _, f := range set {
+		if f.Name == c.Destination {
+			return f, unapplied(e.ctx, s, f)
+		}
+	}
+	gone, err := retiredDestinations(e.ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range gone {
+		if f.Name == c.Destination {
+			e.log.Info("the destination is removed: what was begun there is finished, and undone where it has to be", "name", f.Name)
+			return f, nil
+		}
+	}
+	return nil, c.unknown()
+}
+
+func (c *consumerCmd) unknown() error {
+	return &usageError{fmt.Errorf("--destination %s: no file in %s has this name", c.Destination, c.Destinations)}
+}
+
+// retiredDestinations gives the last files of the destinations that are removed: their consumers are still needed.
+func retiredDestinations(ctx context.Context, s *session) ([]*spec.Spec, error) {
+	versions, err := s.store.Retired(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*spec.Spec, len(versions))
+	for i, v := range versions {
+		if out[i], err = spec.Parse(fmt.Sprintf("%s version %d", v.Name, v.Version), v.Source); err != nil {
+			return nil, fmt.Errorf("%s is removed and cannot be read by this release, but may still have to undo: %w", v.Name, err)
+		}
+	}
+	return out, nil
 }
 
 // unapplied refuses a file that is not the registered version: plans are made of what is registered.

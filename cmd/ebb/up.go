@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,16 +21,17 @@ import (
 
 type upCmd struct {
 	infraFlags
-	HTTP         string `help:"Address of the order API, health, readiness and metrics." default:"127.0.0.1:8080" name:"http" placeholder:"HOST:PORT"`
-	SimHTTP      string `help:"Address of the simulated destinations." default:"127.0.0.1:8090" name:"sim-http" placeholder:"HOST:PORT"`
-	Destinations string `help:"Folder of destination files; the shipped ones if it is not there." default:"${destinations}" type:"path"`
-	NoSim        bool   `help:"Do not simulate the destinations; their addresses come from the environment."`
-	Quiet        bool   `help:"Let the simulated destinations refuse and fail nothing by chance."`
-	Demo         int    `help:"Create this many orders and print how each ends." placeholder:"N"`
-	Exit         bool   `help:"End after the demo."`
-	Batch        int    `help:"Most claims or results of one transaction." default:"256"`
-	Pprof        string `help:"Serve profiles of this process (net/http/pprof) at this loopback address." name:"pprof" placeholder:"HOST:PORT"`
-	Config       string `help:"YAML file with any of these flags; those on the command line win." placeholder:"FILE" type:"path"`
+	HTTP         string        `help:"Address of the order API, health, readiness and metrics." default:"127.0.0.1:8080" name:"http" placeholder:"HOST:PORT"`
+	SimHTTP      string        `help:"Address of the simulated destinations." default:"127.0.0.1:8090" name:"sim-http" placeholder:"HOST:PORT"`
+	Destinations string        `help:"Folder of destination files; the shipped ones if it is not there." default:"${destinations}" type:"path"`
+	NoSim        bool          `help:"Do not simulate the destinations; their addresses come from the environment."`
+	Quiet        bool          `help:"Let the simulated destinations refuse and fail nothing by chance."`
+	Demo         int           `help:"Create this many orders and print how each ends." placeholder:"N"`
+	Exit         bool          `help:"End after the demo."`
+	Batch        int           `help:"Most claims or results of one transaction." default:"256"`
+	Grace        time.Duration `help:"How long requests and calls in flight may go on after the stop." default:"10s"`
+	Pprof        string        `help:"Serve profiles of this process (net/http/pprof) at this loopback address." name:"pprof" placeholder:"HOST:PORT"`
+	Config       string        `help:"YAML file with any of these flags; those on the command line win." placeholder:"FILE" type:"path"`
 }
 
 func (c *upCmd) Run(e *env) error {
@@ -121,10 +123,10 @@ func (c *upCmd) serve(e *env, in *infra, set []*spec.Spec, api, simulated, profi
 		stopSim := background(e, "sim", func(ctx context.Context) error { return sm.Serve(ctx, simulated) })
 		defer stopSim()
 	}
-	if err := c.addRoles(&g, ops, mux, s, in, set, e.log); err != nil {
+	if err := c.addRoles(e.ctx, &g, ops, mux, s, in, set, e.log); err != nil {
 		return err
 	}
-	g.Add("http", func(ctx context.Context) error { return lifecycle.Serve(ctx, api, mux, grace) })
+	g.Add("http", func(ctx context.Context) error { return lifecycle.Serve(ctx, api, mux, c.Grace) })
 	if profiled != nil {
 		g.Add("pprof", func(ctx context.Context) error { return lifecycle.Serve(ctx, profiled, profiles(), time.Second) })
 	}
@@ -167,7 +169,7 @@ func background(e *env, name string, run func(ctx context.Context) error) (stop 
 	}
 }
 
-func (c *upCmd) addRoles(g *lifecycle.Group, ops *lifecycle.Ops, mux *http.ServeMux, s *session, in *infra, set []*spec.Spec, log *slog.Logger) error {
+func (c *upCmd) addRoles(ctx context.Context, g *lifecycle.Group, ops *lifecycle.Ops, mux *http.ServeMux, s *session, in *infra, set []*spec.Spec, log *slog.Logger) error {
 	if err := addProducer(g, mux, s, in.run.Brokers, log); err != nil {
 		return err
 	}
@@ -178,11 +180,16 @@ func (c *upCmd) addRoles(g *lifecycle.Group, ops *lifecycle.Ops, mux *http.Serve
 		return err
 	}
 	metrics := consumers.NewMetrics(ops.Registry)
+	gone, err := retiredDestinations(ctx, s)
+	if err != nil {
+		return err
+	}
+	set = append(slices.Clone(set), gone...)
 	names := make([]string, len(set))
 	for i, file := range set {
 		names[i] = file.Name
 		err := addConsumer(g, s, file, consumerSettings{
-			worker: "up", brokers: in.run.Brokers, batch: c.Batch, grace: grace, lookup: lookup(in.run.Sim), metrics: metrics,
+			worker: "up", brokers: in.run.Brokers, batch: c.Batch, grace: c.Grace, lookup: lookup(in.run.Sim), metrics: metrics,
 		}, log)
 		if err != nil {
 			return err
