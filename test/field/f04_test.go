@@ -13,9 +13,9 @@ import (
 // step's epoch only, except that a success is proof whoever brings it; G12.
 func TestF04(t *testing.T) {
 	t.Parallel()
-	leased := func(d *file) { d.timeout = "2s" }
+	leased := func(d *file) { d.timeout = "3s" }
 
-	t.Run("a killed with the claim held", func(t *testing.T) {
+	t.Run("a killed with the claim held, b a slow call", func(t *testing.T) {
 		t.Parallel()
 		s := start(t, chain().with(sim.Billing, leased), "")
 		s.faults(sim.Fault{Destination: sim.Billing, Action: sim.Hang, At: sim.HangDuring, Next: 1})
@@ -26,18 +26,12 @@ func TestF04(t *testing.T) {
 		s.restart()
 		s.completed(id, 2)
 		require.True(t, s.calls(id, sim.Billing, sim.Do)[1].At.After(lease), "nobody takes a claim whose owner may live")
-		s.oracle()
-	})
 
-	t.Run("b a slow call", func(t *testing.T) {
-		t.Parallel()
-		s := start(t, chain().with(sim.Billing, func(d *file) { d.timeout = "4s" }), "")
-		other := s.second(sim.Billing)
+		// Leases are looked at by now. A lease is longer than its call, so a slow one is left alone.
 		s.faults(sim.Fault{Destination: sim.Billing, Action: sim.Hang, At: sim.HangDuring, Duration: sim.Duration(1600 * time.Millisecond), Next: 1})
-		id := s.create()
-		s.completed(id, 1)
-		require.EqualValues(t, 1, s.step(id, sim.Billing, "do").Epoch)
-		require.True(t, other.Running())
+		slow := s.create()
+		s.completed(slow, 1)
+		require.EqualValues(t, 1, s.step(slow, sim.Billing, "do").Epoch)
 		s.oracle()
 	})
 
