@@ -72,8 +72,9 @@ func begins(signals []Signal) []saga.ID {
 	return ids
 }
 
-// signal applies one signal. A request for a saga that is not there is passed over: it was published by the transaction that made
-// the saga FAILING, so that the journal has been restored since.
+// signal applies one signal. A request for a saga that is not there is passed over: either the journal has been restored since, or the
+// transaction that made the saga and published the request is in the WAL, and so in Kafka, a moment before other sessions see it.
+// Then Sweep finds the saga.
 func (u *unit) signal(ctx context.Context, r Reader, sig Signal, owners map[saga.ID]Key) error {
 	switch {
 	case sig.DeadLetter != nil:
@@ -84,6 +85,7 @@ func (u *unit) signal(ctx context.Context, r Reader, sig Signal, owners map[saga
 		if l.err != nil {
 			return l.err
 		}
+		u.scope = "cancel"
 		l.agg.Cancel(u.env, c.Version, c.Reason)
 		u.entomb(c)
 	case sig.Begin != nil:
@@ -95,6 +97,7 @@ func (u *unit) signal(ctx context.Context, r Reader, sig Signal, owners map[saga
 		if l.err != nil {
 			return l.err
 		}
+		u.scope = "begin"
 		if s := l.agg.Find(sig.Begin.Saga); s != nil && s.State != saga.Failing {
 			u.store.log.DebugContext(ctx, "compensation was asked for again", "saga", s.ID.String(), "state", s.State.String())
 		}

@@ -18,7 +18,7 @@ type unit struct {
 	tx    pgx.Tx
 	env   saga.Env
 	aggs  map[Key]*loaded
-	// scope is the destination whose transition it is, for failpoints; empty for the compensator's and an operator's.
+	// scope is the destination whose transition it is, or what the compensator does, for failpoints; else empty.
 	scope string
 	// keys are the locked aggregates in a fixed order, so that what is written does not depend on the order of a map.
 	keys []Key
