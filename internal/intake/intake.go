@@ -123,6 +123,10 @@ func (r *Reader) options() []kgo.Opt {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.BlockRebalanceOnPoll(),
 		kgo.RebalanceTimeout(60 * time.Second),
+		// The partitions of a member that is gone wait for as long. One that was only slow loses nothing but them: what it has
+		// sent is known by its claim.
+		kgo.SessionTimeout(10 * time.Second),
+		kgo.HeartbeatInterval(2 * time.Second),
 		kgo.AutoCommitMarks(),
 		kgo.AutoCommitInterval(time.Second),
 		kgo.AdjustFetchOffsetsFn(r.adjust),
