@@ -113,26 +113,28 @@ func TestF10(t *testing.T) {
 		s.oracle()
 	})
 
-	for _, at := range []struct {
-		place string
-		calls int // of shipping's cancellation
+	for _, kills := range []struct {
+		begin, between string
+		cancellations  int
 	}{
-		{"consumers.after-reply.shipping=kill@2", 2},
-		{"journal.record.after-commit.shipping=kill@2", 1},
-		{"journal.compensate.before-commit=kill@1", 1},
-		{"journal.compensate.after-commit=kill@1", 1},
+		{"journal.compensate.before-commit.begin", "consumers.after-reply.shipping", 2},
+		{"journal.compensate.after-commit.begin", "journal.record.after-commit.shipping", 1},
 	} {
-		t.Run("killed between two reverts, "+at.place, func(t *testing.T) {
+		t.Run("killed at the begin and between two reverts, "+kills.between, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, chain().with(sim.Shipping, func(d *file) { d.timeout = "2s" }), failpoints(at.place))
+			s := start(t, chain().with(sim.Shipping, func(d *file) { d.timeout = "2s" }), failpoints(kills.begin+"=kill@1"))
 			s.refuse(sim.Billing, "1")
 			id := s.create()
-			s.killed(at.place[:len(at.place)-len("=kill@1")])
+			s.killed(kills.begin)
+			require.Empty(t, s.calls(id, "", sim.Undo))
+			s.restart(kills.between + "=kill@1") // shipping's first is its cancellation now, with stock still held
+			s.killed(kills.between)
+			require.Equal(t, sim.ShipmentCancel, s.effects(id, "", sim.Undo)[0].Kind)
 			s.restart()
 			s.await(id, "REJECTED")
 			require.Equal(t, []sim.Kind{sim.StockHold, sim.Shipment, sim.ShipmentCancel, sim.StockRelease}, s.kinds(id))
-			s.sameCalls(id, sim.Shipping, sim.Undo, at.calls)
-			s.sameCalls(id, sim.Inventory, sim.Undo, 1)
+			s.sameCalls(id, sim.Shipping, sim.Undo, kills.cancellations)
+			s.sameCalls(id, sim.Inventory, sim.Undo, -1)
 			s.oracle()
 		})
 	}
