@@ -106,25 +106,29 @@ func (b *bench) measure(ctx context.Context) (*report, error) {
 	return r, nil
 }
 
-// compareOrders alternates Ebb and the plain loop; the last Ebb is also looked at under half its load.
+// compareOrders alternates Ebb and the plain loop; the last Ebb is also looked at under half the load.
 func (b *bench) compareOrders(ctx context.Context) (*comparison, *halfLoad, error) {
 	c := &comparison{
 		Name: "four-step orders", Ebb: side{Name: "Ebb"},
-		Peer: side{Name: fmt.Sprintf("plain loop, %d workers, two commits per step, no Kafka", b.flags.Workers)},
+		Peer: side{Name: fmt.Sprintf("plain loop, %d workers, two commits a step, no Kafka", b.flags.Workers)},
 	}
 	var half *halfLoad
 	for round := 1; round <= b.flags.Rounds; round++ {
 		b.log.Info("four-step orders", "round", round, "of", b.flags.Rounds)
-		// The last round's rate is not known before it ends, so half of it is made of the rounds so far.
 		err := b.withOrders(ctx, ebbOptions{partitions: 12}, func(o *ordersRun) error {
 			w, err := o.saturated(ctx)
 			if err != nil {
 				return err
 			}
 			c.Ebb.Windows = append(c.Ebb.Windows, w)
-			if round == b.flags.Rounds {
-				half, err = o.halfLoad(ctx, c.Ebb.rate()/2)
+			if round < b.flags.Rounds {
+				return nil
 			}
+			rate := b.flags.Rate
+			if rate == 0 {
+				rate = c.Ebb.rate() / 2
+			}
+			half, err = o.halfLoad(ctx, rate)
 			return err
 		})
 		if err != nil {

@@ -36,14 +36,15 @@ func TestTheNoteFileIsADestination(t *testing.T) {
 func TestAWindowRelatesCostToWhatWasFinished(t *testing.T) {
 	t.Parallel()
 	w := window{Seconds: 2}
-	w.finish(500, probe.CPU{PostgreSQL: 1, Machine: 3, Processes: map[string]float64{"ebb": 0.5, "api": 0.25, "bench": 0.25}})
+	w.finish(500, spent{transactions: 1000, cpu: probe.CPU{PostgreSQL: 1, Machine: 3, Processes: map[string]float64{"ebb": 0.5, "api": 0.25, "bench": 0.25}}})
+	require.InDelta(t, 2, w.Transactions, 0)
 	require.InDelta(t, 250, w.PerSecond, 0)
 	require.InDelta(t, 2, w.CPU.PostgreSQL, 0)
 	require.InDelta(t, 4, w.CPU.total(), 0)
 	require.InDelta(t, 0.5, w.Others, 0)
 	var idle window
 	idle.Seconds = 1
-	idle.finish(0, probe.CPU{})
+	idle.finish(0, spent{})
 	require.Zero(t, idle.CPU.total())
 }
 

@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/ebbline/ebb/bench/probe"
 	"github.com/ebbline/ebb/schemas"
@@ -15,7 +17,8 @@ import (
 
 // halfLoad is what Ebb takes at half of what it can do: orders come at a steady rate. All in milliseconds.
 type halfLoad struct {
-	PerSecond float64 `json:"perSecond"`
+	// Window is what it took meanwhile.
+	Window window `json:"window"`
 	// CommitToRecord is from the commit of the order to the record's time, which the relay sets.
 	CommitToRecord probe.Spread `json:"commitToRecord"`
 	// CommitToConsumer is from the commit of the order to when the first consumer writes the event into the journal.
@@ -32,19 +35,30 @@ type halfLoad struct {
 	Chained probe.Spread `json:"chainedStepOverhead"`
 }
 
-// halfLoad paces orders at the rate and looks at those of the second half of a window and more, when everything has settled.
+// halfLoad paces orders at the rate and looks at those from the beginning of a window on, when everything has ended.
 func (o *ordersRun) halfLoad(ctx context.Context, perSecond float64) (*halfLoad, error) {
 	b := o.bench
 	b.log.Info("half load", "orders/s", int(perSecond))
 	length := b.flags.Seconds + b.warm()
-	from := time.Now().Add(seconds(b.warm()))
-	if err := o.shop.paced(ctx, b.flags.Clients, perSecond, length); err != nil {
+	g, inGroup := errgroup.WithContext(ctx)
+	g.Go(func() error { return o.shop.paced(inGroup, b.flags.Clients, perSecond, length) })
+	out, took := &halfLoad{}, spent{}
+	err := sleep(inGroup, seconds(b.warm()))
+	if err == nil {
+		out.Window, took, err = b.observe(inGroup, b.flags.Seconds, o.ebb.db, o.ebb)
+	}
+	if err := errors.Join(err, g.Wait()); err != nil {
 		return nil, err
 	}
 	if err := o.shop.flow.drained(ctx, o.ebb); err != nil {
 		return nil, err
 	}
-	out := &halfLoad{PerSecond: perSecond}
+	done, err := o.ebb.count(ctx, &out.Window)
+	if err != nil {
+		return nil, err
+	}
+	out.Window.finish(done, took)
+	from := out.Window.From
 	arrivals, err := o.ebb.arrivals(ctx)
 	if err != nil {
 		return nil, err

@@ -30,6 +30,7 @@ type flags struct {
 	Clients  int           `help:"Connections that create orders for Ebb." default:"16"`
 	Workers  int           `help:"Orders that the plain loop works at once." default:"96"`
 	Latency  time.Duration `help:"Time that the API takes for an answer." default:"5ms"`
+	Rate     float64       `help:"Orders per second of the run that latencies are taken from. Default: half of what Ebb did." placeholder:"N"`
 	Data     string        `help:"Folder for the data of the run, on the disk to be measured; removed afterwards. Default: one in the system's folder for temporary files." placeholder:"DIR" type:"path"`
 	Ebb      string        `help:"Use this ebb binary instead of building one." placeholder:"FILE" type:"path"`
 }
@@ -74,8 +75,8 @@ func (f *flags) complete() error {
 			problems = append(problems, fmt.Errorf("--only %s: the parts are %s", p, strings.Join(parts, ", ")))
 		}
 	}
-	if f.Rounds < 1 || f.Seconds <= 0 || f.InFlight < 1 || f.Clients < 1 || f.Workers < 1 || f.Latency < 0 {
-		problems = append(problems, errors.New("--rounds, --seconds, --in-flight, --clients and --workers must be above 0, --latency not below"))
+	if f.Rounds < 1 || f.Seconds <= 0 || f.InFlight < 1 || f.Clients < 1 || f.Workers < 1 || f.Latency < 0 || f.Rate < 0 {
+		problems = append(problems, errors.New("--rounds, --seconds, --in-flight, --clients and --workers must be above 0, --latency and --rate not below"))
 	}
 	if slices.Contains(f.Only, "profile") && f.Profile == "" {
 		problems = append(problems, errors.New("--only profile needs --profile DIR"))

@@ -128,13 +128,9 @@ func (r *report) print(out io.Writer) error {
 
 func (c *comparison) print(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%s\n", c.Name)
-	fmt.Fprintf(b, "  %-62s %9s   CPU seconds per 1,000: PostgreSQL   ebb   loop/clients   API   total   others' cores\n", "", "per s")
+	tableHead(b)
 	for _, s := range []side{c.Ebb, c.Peer} {
-		cpu := func(of func(cost) float64) float64 { return s.median(func(w window) float64 { return of(w.CPU) }) }
-		fmt.Fprintf(b, "  %-62s %9.0f   %33.2f %5.2f %14.2f %5.2f %7.2f %15.2f\n", s.Name, s.rate(),
-			cpu(func(c cost) float64 { return c.PostgreSQL }), cpu(func(c cost) float64 { return c.Ebb }),
-			cpu(func(c cost) float64 { return c.Bench }), cpu(func(c cost) float64 { return c.API }), cpu(cost.total),
-			s.median(func(w window) float64 { return w.Others }))
+		tableRow(b, s)
 	}
 	fmt.Fprintf(b, "  ratio %.2f; of the single rounds", c.ratio())
 	for _, v := range c.ratios() {
@@ -143,8 +139,25 @@ func (c *comparison) print(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
+func tableHead(b *strings.Builder) {
+	fmt.Fprintf(b, "  %-56s %8s | CPU seconds per 1,000: %10s %6s %12s %6s %6s | %12s | %14s\n",
+		"", "per s", "PostgreSQL", "ebb", "loop/clients", "API", "total", "transactions", "others' cores")
+}
+
+// tableRow gives the medians of the rounds.
+func tableRow(b *strings.Builder, s side) {
+	cpu := func(of func(cost) float64) float64 { return s.median(func(w window) float64 { return of(w.CPU) }) }
+	fmt.Fprintf(b, "  %-56s %8.0f | %33.2f %6.2f %12.2f %6.2f %6.2f | %12.2f | %14.2f\n", s.Name, s.rate(),
+		cpu(func(c cost) float64 { return c.PostgreSQL }), cpu(func(c cost) float64 { return c.Ebb }),
+		cpu(func(c cost) float64 { return c.Bench }), cpu(func(c cost) float64 { return c.API }), cpu(cost.total),
+		s.median(func(w window) float64 { return w.Transactions }), s.median(func(w window) float64 { return w.Others }))
+}
+
 func (h *halfLoad) print(b *strings.Builder) {
-	fmt.Fprintf(b, "\nhalf load, %.0f orders/s, milliseconds%27s %8s\n", h.PerSecond, "p50", "p99")
+	b.WriteString("\nlatencies of orders at a steady rate\n")
+	tableHead(b)
+	tableRow(b, side{Name: "Ebb", Windows: []window{h.Window}})
+	fmt.Fprintf(b, "  %-58s %8s %8s\n", "milliseconds", "p50", "p99")
 	for _, l := range []struct {
 		name string
 		of   probe.Spread

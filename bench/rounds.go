@@ -76,7 +76,7 @@ func (b *bench) loaded(ctx context.Context, e *ebb, f *flow, load func(context.C
 		stop()
 		return window{}, errors.Join(g.Wait(), err)
 	}
-	w, spent, err := b.observe(inGroup, b.flags.Seconds, e)
+	w, spent, err := b.observe(inGroup, b.flags.Seconds, e.db, e)
 	stop()
 	if err := errors.Join(g.Wait(), err); err != nil {
 		return w, err
@@ -104,7 +104,7 @@ func (b *bench) plainRound(ctx context.Context) (_ window, err error) {
 	}
 	steps := peer.NewSteps(db.pool, b.api.url, b.flags.Workers)
 	defer steps.Close()
-	w, err := b.peerWindow(ctx, func(loading context.Context) error { return plainOrders(loading, steps, b.flags.Workers) }, func(w window) (int, error) {
+	w, err := b.peerWindow(ctx, db, func(loading context.Context) error { return plainOrders(loading, steps, b.flags.Workers) }, func(w window) (int, error) {
 		var n int
 		err := db.pool.QueryRow(ctx, `SELECT count(*) FROM bench.orders WHERE status <> 'PENDING' AND updated_at >= $1 AND updated_at < $2`,
 			w.From, w.until()).Scan(&n)
@@ -169,7 +169,7 @@ func (b *bench) peerRecordsRound(ctx context.Context, partitions int) (_ window,
 		return window{}, err
 	}
 	cfg := peer.RecordsConfig{Brokers: brokers, Topic: topic, Group: "bench", Pool: db.pool, API: b.api.url, Partitions: partitions}
-	w, err := b.peerWindow(ctx, func(loading context.Context) error { return peer.Records(loading, cfg) }, func(w window) (int, error) {
+	w, err := b.peerWindow(ctx, db, func(loading context.Context) error { return peer.Records(loading, cfg) }, func(w window) (int, error) {
 		var n int
 		err := db.pool.QueryRow(ctx, `SELECT count(*) FROM bench.results WHERE recorded_at >= $1 AND recorded_at < $2`, w.From, w.until()).Scan(&n)
 		return n, err
@@ -181,7 +181,7 @@ func (b *bench) peerRecordsRound(ctx context.Context, partitions int) (_ window,
 }
 
 // peerWindow measures a window while load runs, after a warm-up that begins with the first answer of the API.
-func (b *bench) peerWindow(ctx context.Context, load func(context.Context) error, count func(window) (int, error)) (window, error) {
+func (b *bench) peerWindow(ctx context.Context, db *database, load func(context.Context) error, count func(window) (int, error)) (window, error) {
 	loading, stop := context.WithCancel(ctx)
 	defer stop()
 	g, inGroup := errgroup.WithContext(loading)
@@ -195,7 +195,7 @@ func (b *bench) peerWindow(ctx context.Context, load func(context.Context) error
 		stop()
 		return w, errors.Join(g.Wait(), err)
 	}
-	w, spent, err := b.observe(inGroup, b.flags.Seconds, nil)
+	w, spent, err := b.observe(inGroup, b.flags.Seconds, db, nil)
 	stop()
 	if err := errors.Join(g.Wait(), err); err != nil {
 		return w, err

@@ -119,5 +119,8 @@ func (d *database) transactions(ctx context.Context) (int64, error) {
 	err := d.server.admin(ctx, func(conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = $1", d.name).Scan(&n)
 	})
-	return n, err
+	if err != nil {
+		return 0, fmt.Errorf("count transactions of %s: %w", d.name, err)
+	}
+	return n, nil
 }

@@ -18,6 +18,8 @@ type window struct {
 	PerSecond float64 `json:"perSecond"`
 	// CPU seconds per 1,000 finished.
 	CPU cost `json:"cpuSecondsPer1000"`
+	// Transactions of the contender's database per finished, those of the clients and those that were rolled back included.
+	Transactions float64 `json:"transactionsPerFinished"`
 	// Others is how many cores the rest of the machine used meanwhile: above a few hundredths, trust the ratios only.
 	Others float64 `json:"coresUsedByOthers"`
 	// Refused counts, of the orders in the run, those that were unwound.
@@ -38,20 +40,37 @@ func (c cost) total() float64 { return c.PostgreSQL + c.Ebb + c.Bench + c.API }
 // until is the end of the window.
 func (w window) until() time.Time { return w.From.Add(seconds(w.Seconds)) }
 
-// observe waits out a window that begins now and tells what it cost. ebb is nil for peers.
-func (b *bench) observe(ctx context.Context, length float64, e *ebb) (window, probe.CPU, error) {
+// spent is what a window took.
+type spent struct {
+	cpu          probe.CPU
+	transactions int64
+}
+
+// observe waits out a window that begins now and tells what it took. ebb is nil for peers.
+func (b *bench) observe(ctx context.Context, length float64, db *database, e *ebb) (window, spent, error) {
 	processes := map[string]int{"bench": os.Getpid(), "api": b.api.cmd.Process.Pid}
 	if e != nil {
 		processes["ebb"] = e.cmd.Process.Pid
 	}
+	earlier, err := db.transactions(ctx)
+	if err != nil {
+		return window{}, spent{}, err
+	}
 	before, from := probe.ReadCPU(b.server.postmaster, processes), time.Now()
-	err := sleep(ctx, seconds(length))
+	err = sleep(ctx, seconds(length))
 	w := window{From: from, Seconds: time.Since(from).Seconds()}
-	return w, probe.ReadCPU(b.server.postmaster, processes).Minus(before), err
+	out := spent{cpu: probe.ReadCPU(b.server.postmaster, processes).Minus(before)}
+	if err != nil {
+		return w, out, err
+	}
+	later, err := db.transactions(ctx)
+	out.transactions = later - earlier
+	return w, out, err
 }
 
-// finish adds what the contender's tables say and relates the cost to it.
-func (w *window) finish(done int, spent probe.CPU) {
+// finish adds what the contender's tables say and relates to it what the window took.
+func (w *window) finish(done int, took spent) {
+	spent := took.cpu
 	w.Done = done
 	w.PerSecond = float64(done) / w.Seconds
 	p := spent.Processes
@@ -59,6 +78,7 @@ func (w *window) finish(done int, spent probe.CPU) {
 	if done == 0 {
 		return
 	}
+	w.Transactions = float64(took.transactions) / float64(done)
 	per := 1000 / float64(done)
 	w.CPU = cost{PostgreSQL: spent.PostgreSQL * per, Ebb: p["ebb"] * per, Bench: p["bench"] * per, API: p["api"] * per, Kinds: map[string]float64{}}
 	for kind, v := range spent.Kinds {
