@@ -3,11 +3,13 @@ package harness
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -93,6 +95,20 @@ WHERE name = $1 AND version = 1 AND topic = $2 AND partition = $3`, strings.Trim
 	return start
 }
 
+// planned tells whether a destination was there at a record's offset: not before it began, nor after it was removed.
+func (j *judge) planned(p place, offset int64) bool {
+	var in bool
+	err := j.db.QueryRow(context.Background(), `SELECT NOT d.removed FROM ebb.destinations d
+LEFT JOIN ebb.destination_offsets o ON o.name = d.name AND o.version = d.version AND o.topic = $2 AND o.partition = $3
+WHERE d.name = $1 AND coalesce(o.start_offset, 0) <= $4 ORDER BY d.version DESC LIMIT 1`,
+		strings.TrimPrefix(p.reader, "ebb."), p.topic, p.partition, offset).Scan(&in)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false
+	}
+	require.NoError(j.t, err)
+	return in
+}
+
 func (j *judge) journalOffsets() map[place]int64 {
 	rows, err := j.db.Query(context.Background(), "SELECT reader, topic, partition, next_offset FROM ebb.offsets")
 	require.NoError(j.t, err)
@@ -144,7 +160,7 @@ func (j *judge) durable(reader string, r *kgo.Record, known map[string]bool) {
 			j.breach("I3: %s has passed %s without a tombstone", reader, where)
 		}
 	case reader == CompensatorGroup:
-	case known["on "+destination+" "+eventType] && r.Offset >= j.start(place{reader, r.Topic, r.Partition}):
+	case known["on "+destination+" "+eventType] && j.planned(place{reader, r.Topic, r.Partition}, r.Offset):
 		if !known[destination+" "+id] {
 			j.breach("I3: %s has passed %s without a step", reader, where)
 		}
@@ -275,6 +291,34 @@ func AwaitCaughtUp(t testing.TB, e *Ebb) {
 		}
 		return true, ""
 	}, patience)
+}
+
+// Groups describes the groups with their members and what they are behind, for messages.
+func Groups(e *Ebb) string {
+	_, admin := e.Kafka()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	lags, err := admin.Lag(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, g := range lags.Sorted() {
+		fmt.Fprintf(&b, "%s: %s, %d behind, error %v\n", g.Group, g.State, g.Lag.Total(), g.Error())
+		for _, m := range g.Members {
+			fmt.Fprintf(&b, "  member %s\n", m.MemberID)
+		}
+		for _, l := range g.Lag.Sorted() {
+			if l.Lag != 0 {
+				member := "nobody"
+				if l.Member != nil {
+					member = l.Member.MemberID
+				}
+				fmt.Fprintf(&b, "  %s/%d: committed %d, end %d, read by %s\n", l.Topic, l.Partition, l.Commit.At, l.End.Offset, member)
+			}
+		}
+	}
+	return b.String()
 }
 
 // Rerun is I5: `ebb up` is stopped, all groups and offsets are forgotten, everything is read again, and neither a call nor an effect
