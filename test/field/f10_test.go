@@ -127,7 +127,8 @@ func TestF10(t *testing.T) {
 			id := s.create()
 			s.killed(kills.begin)
 			require.Empty(t, s.calls(id, "", sim.Undo))
-			s.restart(kills.between + "=kill@1") // shipping's first is its cancellation now, with stock still held
+			// Shipping's first is its cancellation now, with stock still held; it may come before the pipeline says that it is ready.
+			s.ebb.Launch("EBB_FAILPOINTS=" + kills.between + "=kill@1")
 			s.killed(kills.between)
 			require.Equal(t, sim.ShipmentCancel, s.effects(id, "", sim.Undo)[0].Kind)
 			s.restart()
