@@ -22,6 +22,9 @@ type Decoder interface {
 	DecodeMessage(ctx context.Context, payload []byte) (any, error)
 }
 
+// fresh is how young a request is whose saga may not be visible yet. An older one is passed over: the sweeper finds the saga.
+const fresh = 2 * time.Second
+
 // Config of a compensator.
 type Config struct {
 	// Store is the journal. Required.
@@ -193,7 +196,7 @@ func fill(out *journal.Signal, message any, r *kgo.Record, h map[string]string, 
 		if err != nil {
 			return "sagaId: " + err.Error()
 		}
-		out.Begin = &journal.Begin{Saga: id}
+		out.Begin = &journal.Begin{Saga: id, Fresh: time.Since(r.Timestamp) < fresh}
 	case *schemas.OrderCancelled:
 		id, err := saga.ParseID(h[schemas.HeaderID])
 		if err != nil {

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,7 +32,12 @@ type Cancel struct {
 // Begin asks for the unwinding of a FAILING saga.
 type Begin struct {
 	Saga saga.ID
+	// Fresh says that the request is so young that its saga may not be visible yet: PostgreSQL streams a commit before it shows it.
+	Fresh bool
 }
+
+// ErrNotVisible is returned by Compensate for a fresh request whose saga cannot be seen yet; the call is to be repeated.
+var ErrNotVisible = errors.New("the saga of a compensation request is not visible yet")
 
 // Compensate takes in the signals of a poll in one transaction, in order, with the offset behind them (G2). Repeating it changes
 // nothing (G11).
@@ -90,6 +96,9 @@ func (u *unit) signal(ctx context.Context, r Reader, sig Signal, owners map[saga
 		u.entomb(c)
 	case sig.Begin != nil:
 		key, known := owners[sig.Begin.Saga]
+		if !known && sig.Begin.Fresh {
+			return ErrNotVisible
+		}
 		if !known {
 			return nil
 		}

@@ -45,7 +45,7 @@ func Prepare(cfg *pgxpool.Config) {
 				return err
 			}
 		}
-		_, err := conn.Exec(ctx, "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off")
+		_, err := conn.Exec(ctx, "SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off; SET jit = off; SET plan_cache_mode = force_generic_plan")
 		return err
 	}
 }

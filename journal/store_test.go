@@ -27,8 +27,8 @@ func TestForwardAndUnwind(t *testing.T) {
 	require.Equal(t, "FAILING", b.saga(1).State)
 
 	require.NoError(t, b.Compensate(t.Context(), Reader{Name: "ebb.compensator"}, []Signal{
-		{Position: Position{"comp", 0, 0}, Begin: &Begin{eventID(1)}},
-		{Position: Position{"comp", 0, 1}, Begin: &Begin{eventID(1)}},
+		{Position: Position{"comp", 0, 0}, Begin: &Begin{Saga: eventID(1)}},
+		{Position: Position{"comp", 0, 1}, Begin: &Begin{Saga: eventID(1)}},
 	}))
 	require.Empty(t, b.claim("a"), "a is undone after b")
 	undo := b.do("b", saga.Result{Class: saga.ClassSucceeded})
@@ -393,4 +393,21 @@ func TestG06SuccessItsUndoAndItsEventsCommitTogether(t *testing.T) {
 	require.Equal(t, 1, undo)
 	require.Equal(t, 1, calls)
 	require.Equal(t, []string{"StepSucceeded", "SagaCompleted"}, b.published())
+}
+
+func TestFreshRequestWaitsUntilItsSagaIsVisible(t *testing.T) {
+	t.Parallel()
+	b := setup(t, dest("a"))
+	ask := func(fresh bool, offset int64) error {
+		return b.Compensate(t.Context(), Reader{Name: "ebb.compensator"}, []Signal{
+			{Position: Position{"comp", 0, offset}, Begin: &Begin{Saga: eventID(1), Fresh: fresh}},
+		})
+	}
+	require.ErrorIs(t, ask(true, 0), ErrNotVisible)
+	offsets, err := b.Offsets(t.Context(), "ebb.compensator")
+	require.NoError(t, err)
+	require.Empty(t, offsets, "the offset does not pass it")
+	require.NoError(t, ask(false, 0), "an old one is passed over: its saga is not there any more")
+	b.read("a", event(1, "OrderCreated", "o-1", 1))
+	require.NoError(t, ask(true, 1))
 }
