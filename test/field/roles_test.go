@@ -77,23 +77,6 @@ func (a *apart) awaitMembers(destination string, n int) {
 	})
 }
 
-// workers are the processes that hold or held claims of forward steps at a destination, with how many steps each ended.
-func (a *apart) workers(destination string) map[string]int {
-	a.t.Helper()
-	rows, err := a.ebb.DB().Query(a.t.Context(), `SELECT worker, count(*) FROM ebb.calls WHERE destination = $1 AND direction = 'do' GROUP BY worker`, destination)
-	require.NoError(a.t, err)
-	defer rows.Close()
-	out := map[string]int{}
-	for rows.Next() {
-		var w string
-		var n int
-		require.NoError(a.t, rows.Scan(&w, &n))
-		out[w] = n
-	}
-	require.NoError(a.t, rows.Err())
-	return out
-}
-
 // workerOf is how a consumer process names itself in claims.
 func workerOf(r *harness.Role) string {
 	host, _ := os.Hostname()
@@ -105,4 +88,38 @@ func (s *stack) once(id, destination string, calls int) {
 	s.t.Helper()
 	s.sameCalls(id, destination, sim.Do, calls)
 	require.Len(s.t, s.effects(id, destination, sim.Do), 1)
+}
+
+// alike is G4 for a whole run: all calls under one key are the same request. It gives their number by key.
+func (s *stack) alike() map[string]int {
+	s.t.Helper()
+	first, n := map[string]string{}, map[string]int{}
+	for _, c := range s.sim.Calls(sim.Filter{}) {
+		require.Equal(s.t, []string{c.Key}, c.Header.Values("Idempotency-Key"))
+		request := c.Method + " " + c.Target + "\n" + string(c.Body)
+		if n[c.Key] == 0 {
+			first[c.Key] = request
+		}
+		require.Equal(s.t, first[c.Key], request)
+		n[c.Key]++
+	}
+	return n
+}
+
+// confirmed waits until all orders are CONFIRMED, each with so many effects under keys of their own and nothing undone.
+func (s *stack) confirmed(effects int) {
+	s.t.Helper()
+	s.orders.AwaitAllEnded(s.n)
+	require.Equal(s.t, fmt.Sprint(s.n), s.text(`SELECT count(*)::text FROM orders.orders WHERE status = 'CONFIRMED' AND attention IS NULL`))
+	byOrder, byKey := map[string]int{}, map[string]int{}
+	for _, e := range s.sim.Effects() {
+		require.Equal(s.t, sim.Do, e.Direction)
+		byOrder[e.Aggregate]++
+		byKey[e.Key]++
+		require.Equal(s.t, 1, byKey[e.Key])
+	}
+	require.Len(s.t, byOrder, s.n)
+	for id, n := range byOrder {
+		require.Equal(s.t, effects, n, "order %s", id)
+	}
 }
