@@ -122,7 +122,7 @@ func (r *Reader) options() []kgo.Opt {
 		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.BlockRebalanceOnPoll(),
-		kgo.RebalanceTimeout(60 * time.Second),
+		kgo.RebalanceTimeout(30 * time.Second),
 		// The partitions of a member that is gone wait for as long. One that was only slow loses nothing but them: what it has
 		// sent is known by its claim.
 		kgo.SessionTimeout(10 * time.Second),

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -53,6 +54,7 @@ func (c BrokerConfig) validate() error {
 type Broker struct {
 	addr    string
 	cluster *kfake.Cluster
+	reaper  *reaper
 	lock    *os.File
 
 	closing  sync.Once
@@ -101,7 +103,13 @@ func startBroker(cfg BrokerConfig) (*Broker, error) {
 		_ = ln.Close()
 		return nil, errors.Join(fmt.Errorf("data directory %s: %w", cfg.DataDir, err), lock.Close())
 	}
-	return &Broker{addr: ln.Addr().String(), cluster: cluster, lock: lock}, nil
+	addr := ln.Addr().String()
+	reaper, err := startReaper(cluster, addr, time.Second, cfg.Logger)
+	if err != nil {
+		cluster.Close()
+		return nil, errors.Join(err, lock.Close())
+	}
+	return &Broker{addr: addr, cluster: cluster, reaper: reaper, lock: lock}, nil
 }
 
 // Addr is the host:port that clients connect to.
@@ -110,6 +118,7 @@ func (b *Broker) Addr() string { return b.addr }
 // Close stops the broker and flushes its files. It can be called repeatedly.
 func (b *Broker) Close() error {
 	b.closing.Do(func() {
+		b.reaper.close()
 		b.cluster.Close()
 		b.closeErr = b.lock.Close()
 	})

@@ -19,6 +19,9 @@
 //   - A topic is never changed once it exists: not its partitions, since they
 //     place the keys, nor its settings, which are the operator's.
 //
+//   - A group member that has died loses its partitions, also one that died
+//     while it joined, which the broker by itself would keep for ever.
+//
 // # Failure
 //
 // A port or a directory in use is a [PortTakenError] or an [InUseError]. A

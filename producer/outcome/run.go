@@ -38,6 +38,10 @@ func Run(ctx context.Context, cfg Config) error {
 		kgo.DisableAutoCommit(),
 		// Partitions stay ours from the poll to the commit.
 		kgo.BlockRebalanceOnPoll(),
+		// The partitions of a member that is gone wait for as long; one that was only slow repeats, which changes nothing.
+		kgo.SessionTimeout(10 * time.Second),
+		kgo.HeartbeatInterval(2 * time.Second),
+		kgo.RebalanceTimeout(30 * time.Second),
 		kgo.MaxDecompressBatchBytes(maxBatchBytes),
 	}
 	client, err := kgo.NewClient(append(opts, cfg.Client...)...)

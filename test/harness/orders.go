@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -170,7 +171,8 @@ func (o *Orders) insist(method, path, key string, body any) OrderView {
 		if err == nil {
 			return true, ""
 		}
-		if api, ok := err.(*APIError); ok && api.Status != http.StatusServiceUnavailable {
+		var api *APIError
+		if errors.As(err, &api) && api.Status != http.StatusServiceUnavailable {
 			o.t.Fatalf("%s %s: %v", method, path, err)
 		}
 		return false, fmt.Sprintf("%s %s: %v", method, path, err)
@@ -219,18 +221,20 @@ const endedSQL = `SELECT count(*),
 	count(*) FILTER (WHERE attention IS NULL AND status IN ('PENDING', 'CANCELLING')),
 	(SELECT count(*) FROM ebb.sagas WHERE attention = '' AND state IN ('RUNNING', 'FAILING', 'COMPENSATING')),
 	coalesce((SELECT string_agg(o.id || ' ' || o.status, ', ') FROM (SELECT id, status FROM orders.orders
-		WHERE attention IS NULL AND status IN ('PENDING', 'CANCELLING') ORDER BY id LIMIT 5) o), '')
+		WHERE attention IS NULL AND status IN ('PENDING', 'CANCELLING') ORDER BY id LIMIT 5) o), ''),
+	coalesce((SELECT string_agg(t.what, ', ') FROM (SELECT count(*) || ' ' || destination || ' ' || direction || ' ' || state AS what FROM ebb.steps
+		WHERE state IN ('EXPECTED', 'WAITING', 'READY', 'CALLING', 'RESOLVING') GROUP BY destination, direction, state ORDER BY 1) t), 'none')
 FROM orders.orders`
 
 // Ended tells whether AwaitAllEnded has nothing to wait for, and else what it waits for. A database that is away is waited for.
 func (o *Orders) Ended(ctx context.Context, n int) (bool, string) {
 	var orders, open, sagas int
-	var some string
-	if err := o.ebb.DB().QueryRow(ctx, endedSQL).Scan(&orders, &open, &sagas, &some); err != nil {
+	var some, steps string
+	if err := o.ebb.DB().QueryRow(ctx, endedSQL).Scan(&orders, &open, &sagas, &some, &steps); err != nil {
 		return false, err.Error()
 	}
 	return orders == n && open == 0 && sagas == 0,
-		fmt.Sprintf("%d orders of %d, %d of them open (%s), %d sagas open", orders, n, open, some, sagas)
+		fmt.Sprintf("%d orders of %d, %d of them open (%s), %d sagas open, steps: %s", orders, n, open, some, sagas, steps)
 }
 
 // String is one line per saga and step, for messages.

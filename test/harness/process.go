@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -45,13 +44,18 @@ type run struct {
 // newProcess makes a process that has not been started, and kills it when the test ends.
 func newProcess(t testing.TB, name string, args, env []string) *Process {
 	p := &Process{t: t, name: name, args: args, env: env}
-	keep := logFile(t, name)
+	keep := logFile(t, name) // nil without EBB_TEST_LOGS
 	if keep == nil {
 		p.out = newOutput(nil)
 	} else {
 		p.out = newOutput(keep)
 	}
 	t.Cleanup(func() {
+		if t.Failed() && keep != nil {
+			p.Signal(syscall.SIGQUIT) // its goroutines go to the file
+			p.Continue()
+			p.Wait()
+		}
 		p.Kill()
 		if t.Failed() {
 			t.Logf("the last lines of %s:\n%s", name, p.out.tail(150))
@@ -69,7 +73,7 @@ func logFile(t testing.TB, name string) *os.File {
 		return nil
 	}
 	clean := strings.NewReplacer("/", "_", " ", "_")
-	f, err := os.Create(filepath.Join(dir, clean.Replace(t.Name()+"_"+name)+".log"))
+	f, err := os.CreateTemp(dir, clean.Replace(t.Name()+"_"+name)+"-*.log")
 	require.NoError(t, err, LogsVariable)
 	return f
 }
