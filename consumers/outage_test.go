@@ -36,7 +36,7 @@ func TestG10OutageIsNotABusinessFailure(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			const orders, before, during = 60, 20, 150
+			const orders, before, during = 30, 10, 90
 			b.world.on(func(_ context.Context, c consumers.Call, nth int) consumers.Ended {
 				if nth <= before || nth > before+during {
 					return b.world.yes(c)
