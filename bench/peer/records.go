@@ -13,6 +13,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
+// laneSize is enough that a partition's queue does not fill up during a run and hold the others back.
+const laneSize = 1 << 14
+
 // HeaderID is the record header with the record's own id.
 const HeaderID = "id"
 
@@ -44,7 +47,7 @@ func Records(ctx context.Context, cfg RecordsConfig) error {
 	lanes := make([]chan *kgo.Record, cfg.Partitions)
 	var all sync.WaitGroup
 	for i := range lanes {
-		lanes[i] = make(chan *kgo.Record, 1000)
+		lanes[i] = make(chan *kgo.Record, laneSize)
 		all.Go(func() {
 			if err := h.lane(ctx, lanes[i]); err != nil {
 				stop(err)
@@ -67,7 +70,7 @@ type handler struct {
 
 func (h *handler) feed(ctx context.Context, lanes []chan *kgo.Record) {
 	for ctx.Err() == nil {
-		fetches := h.client.PollRecords(ctx, 500*len(lanes))
+		fetches := h.client.PollFetches(ctx)
 		fetches.EachRecord(func(r *kgo.Record) {
 			select {
 			case lanes[r.Partition] <- r:
