@@ -86,6 +86,9 @@ type Config struct {
 	Batch int
 	// Linger is how long a result waits for others. Zero means 1 ms; negative means not at all.
 	Linger time.Duration
+	// Recorder stores results, shared with other consumers of the process; it must run for longer than they do. Nil means one of the
+	// consumer's own, with Batch and Linger.
+	Recorder *Recorder
 	// Scan is how often the dispatcher looks without having been woken. Zero means 5 s.
 	Scan time.Duration
 	// Backlog is how many steps may be due before reading pauses. Zero means 10,000.

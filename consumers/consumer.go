@@ -19,7 +19,7 @@ type Consumer struct {
 	cfg     Config
 	log     *slog.Logger
 	reader  *intake.Reader
-	record  *journal.Group[journal.Recording]
+	record  *Recorder
 	release *journal.Group[journal.Return]
 	breaker *breaker
 	health  *health
@@ -40,23 +40,18 @@ func New(cfg Config) (*Consumer, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
+	record := cfg.Recorder
+	if record == nil {
+		record = NewRecorder(RecorderConfig{Store: cfg.Store, Batch: cfg.Batch, Linger: cfg.Linger, Logger: cfg.Logger})
+	}
 	c := &Consumer{
-		cfg: cfg, log: cfg.Logger,
+		cfg: cfg, log: cfg.Logger, record: record, link: record.link,
 		breaker: newBreaker(cfg.BreakerAfter, cfg.ProbeEvery, cfg.ProbeMax, cfg.Concurrency),
-		health:  newHealth(), flights: newFlights(), link: newLink(),
+		health:  newHealth(), flights: newFlights(),
 	}
 	if cfg.RateEvery > 0 {
 		c.limiter = rate.NewLimiter(rate.Every(cfg.RateEvery), max(cfg.RateBurst, 1))
 	}
-	c.record = journal.NewGroup(journal.GroupConfig[journal.Recording]{
-		Max: cfg.Batch, Linger: cfg.Linger, Pause: 100 * time.Millisecond,
-		Key: func(m journal.Recording) journal.Key { return m.Aggregate },
-		Run: func(ctx context.Context, b []journal.Recording) ([]error, error) {
-			return watched(c.link, cfg.Store.Record)(ctx, b)
-		},
-		Alone:     c.recordMinimal,
-		Retryable: journal.Retryable,
-	})
 	c.release = journal.NewGroup(journal.GroupConfig[journal.Return]{
 		Max: cfg.Batch, Linger: cfg.Linger, Pause: 100 * time.Millisecond,
 		Key: func(m journal.Return) journal.Key { return m.Aggregate },
@@ -100,7 +95,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer giveUp()
 
 	var groups, loops sync.WaitGroup
-	groups.Go(func() { c.record.Run(store, hard) })
+	if c.cfg.Recorder == nil {
+		groups.Go(func() { c.record.Run(store, hard) })
+	}
 	groups.Go(func() { c.release.Run(store, hard) })
 	loops.Go(func() { stop(c.reader.Run(ctx)) })
 	loops.Go(func() { c.expire(ctx) })

@@ -163,7 +163,7 @@ func (c *Consumer) judge(ctx context.Context, m journal.Claimed, end Ended) (hea
 
 // keep stores a result; the attempt is in flight until then, so that its lease protects it.
 func (c *Consumer) keep(ctx context.Context, r journal.Recording) {
-	err := c.record.Submit(context.WithoutCancel(ctx), r, func(err error) {
+	err := c.record.group.Submit(context.WithoutCancel(ctx), r, func(err error) {
 		c.flights.done()
 		c.noteLost(ctx, r.Claimed, err)
 	})
@@ -189,19 +189,6 @@ func (c *Consumer) noteLost(ctx context.Context, m journal.Claimed, err error) {
 	if err != nil {
 		c.log.WarnContext(ctx, "result was not stored", "saga", m.Saga.String(), "direction", m.Dir.String(), "epoch", m.Epoch, "error", err)
 	}
-}
-
-// recordMinimal stores a success that the database refused as it was: it has happened, so it must be known.
-func (c *Consumer) recordMinimal(ctx context.Context, r journal.Recording, cause error) error {
-	if r.Result.Class != saga.ClassSucceeded {
-		return cause
-	}
-	c.log.ErrorContext(ctx, "a success could not be stored as it is", "saga", r.Saga.String(), "error", cause)
-	errs, err := c.cfg.Store.Record(ctx, []journal.Recording{r.Minimal()})
-	if err != nil {
-		return err
-	}
-	return errs[0]
 }
 
 // expire takes claims from workers whose leases have run out, as long as this process could have kept its own.

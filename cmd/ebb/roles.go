@@ -89,6 +89,8 @@ type consumerSettings struct {
 	grace   time.Duration
 	lookup  spec.Lookup
 	metrics *consumers.Metrics
+	// recorder is shared by the consumers of a process; nil for a consumer of its own.
+	recorder *consumers.Recorder
 }
 
 // addConsumer adds the consumer of a destination file.
@@ -101,7 +103,7 @@ func addConsumer(g *lifecycle.Group, s *session, file *spec.Spec, set consumerSe
 	c, err := consumers.New(consumers.Config{
 		Destination: file.Name, Endpoint: ep, Store: s.store, Decoder: s.codec, Brokers: set.brokers, Worker: set.worker,
 		Concurrency: r.Concurrency, RateEvery: r.RateEvery, RateBurst: r.RateBurst, Timeout: r.Timeout, Batch: set.batch, Grace: set.grace,
-		Metrics: set.metrics, Logger: log,
+		Metrics: set.metrics, Recorder: set.recorder, Logger: log,
 	})
 	if err != nil {
 		return err

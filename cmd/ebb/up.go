@@ -123,7 +123,9 @@ func (c *upCmd) serve(e *env, in *infra, set []*spec.Spec, api, simulated, profi
 		stopSim := background(e, "sim", func(ctx context.Context) error { return sm.Serve(ctx, simulated) })
 		defer stopSim()
 	}
-	if err := c.addRoles(e.ctx, &g, ops, mux, s, in, set, e.log); err != nil {
+	recorder, stopRecorder := c.startRecorder(e, &g, s)
+	defer stopRecorder()
+	if err := c.addRoles(e.ctx, &g, ops, mux, s, in, set, recorder, e.log); err != nil {
 		return err
 	}
 	g.Add("http", func(ctx context.Context) error { return lifecycle.Serve(ctx, api, mux, c.Grace) })
@@ -169,7 +171,29 @@ func background(e *env, name string, run func(ctx context.Context) error) (stop 
 	}
 }
 
-func (c *upCmd) addRoles(ctx context.Context, g *lifecycle.Group, ops *lifecycle.Ops, mux *http.ServeMux, s *session, in *infra, set []*spec.Spec, log *slog.Logger) error {
+// startRecorder runs the recorder that all consumers share. It outlives them, but not for ever: a database that is down at the stop
+// must not keep the process.
+func (c *upCmd) startRecorder(e *env, g *lifecycle.Group, s *session) (*consumers.Recorder, func()) {
+	r := consumers.NewRecorder(consumers.RecorderConfig{Store: s.store, Batch: c.Batch, Linger: time.Millisecond, Logger: e.log})
+	hard, giveUp := context.WithCancel(context.WithoutCancel(e.ctx))
+	g.Add("recorder", func(ctx context.Context) error {
+		<-ctx.Done()
+		time.AfterFunc(2*c.Grace, giveUp)
+		return nil
+	})
+	stop := background(e, "recorder", func(ctx context.Context) error {
+		r.Run(ctx, hard)
+		return nil
+	})
+	return r, func() {
+		stop()
+		giveUp()
+	}
+}
+
+func (c *upCmd) addRoles(ctx context.Context, g *lifecycle.Group, ops *lifecycle.Ops, mux *http.ServeMux, s *session, in *infra, set []*spec.Spec,
+	recorder *consumers.Recorder, log *slog.Logger,
+) error {
 	if err := addProducer(g, mux, s, in.run.Brokers, log); err != nil {
 		return err
 	}
@@ -189,7 +213,7 @@ func (c *upCmd) addRoles(ctx context.Context, g *lifecycle.Group, ops *lifecycle
 	for i, file := range set {
 		names[i] = file.Name
 		err := addConsumer(g, s, file, consumerSettings{
-			worker: "up", brokers: in.run.Brokers, batch: c.Batch, grace: c.Grace, lookup: lookup(in.run.Sim), metrics: metrics,
+			worker: "up", brokers: in.run.Brokers, batch: c.Batch, grace: c.Grace, lookup: lookup(in.run.Sim), metrics: metrics, recorder: recorder,
 		}, log)
 		if err != nil {
 			return err
