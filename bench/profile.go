@@ -28,13 +28,14 @@ type profiled struct {
 	// Profiled is the window of the profile; Counted that of the run whose wire was counted.
 	Profiled window `json:"profiled"`
 	Counted  window `json:"counted"`
-	// PerSaga are transactions and messages of Ebb alone, per saga that ended.
+	// PerSaga are transactions and messages per saga that ended.
 	PerSaga perSaga `json:"perSaga"`
 }
 
 type perSaga struct {
+	Open         int     `json:"open"`         // orders at once, which decides how large the batches are
 	Transactions float64 `json:"transactions"` // of Ebb and of the clients, of which each order takes one
-	Trips        float64 `json:"roundTrips"`
+	Trips        float64 `json:"roundTrips"`   // this and the rest: of Ebb alone
 	Statements   float64 `json:"statements"`
 	Parses       float64 `json:"parses"`
 	Bytes        float64 `json:"bytesSent"`
@@ -129,7 +130,7 @@ func (b *bench) countWire(ctx context.Context, p *profiled) error {
 		}
 		n, sent := float64(o.shop.flow.ended.Load()), wire.Counts().Minus(messages)
 		p.PerSaga = perSaga{
-			Transactions: float64(after-transactions) / n, Trips: float64(sent.Trips) / n, Statements: float64(sent.Statements) / n,
+			Open: b.flags.InFlight, Transactions: float64(after-transactions) / n, Trips: float64(sent.Trips) / n, Statements: float64(sent.Statements) / n,
 			Parses: float64(sent.Parses) / n, Bytes: float64(sent.Bytes) / n,
 		}
 		return nil

@@ -186,6 +186,6 @@ func (p *profiled) print(b *strings.Builder) {
 		fmt.Fprintf(b, "  %6.2f  %s\n", c.Mean, c.Name)
 	}
 	s := p.PerSaga
-	fmt.Fprintf(b, "\nper saga (clients' transactions included): %.2f transactions, %.2f round trips, %.2f statements, %.3f prepared, %.0f bytes sent\n",
-		s.Transactions, s.Trips, s.Statements, s.Parses, s.Bytes)
+	fmt.Fprintf(b, "\nper saga, with %d open: %.2f transactions (one of them the client's); ebb alone: %.2f round trips, %.2f statements, %.3f prepared, %.0f bytes sent\n",
+		s.Open, s.Transactions, s.Trips, s.Statements, s.Parses, s.Bytes)
 }
