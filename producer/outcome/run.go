@@ -112,7 +112,7 @@ func (c *consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (troubl
 		switch {
 		case errors.As(err, &lost):
 			c.log.WarnContext(ctx, "outcome consumer: Kafka lost records, reading on", slog.Int("partition", int(partition)), slog.Any("error", err))
-		case errors.Is(err, kgo.ErrClientClosed), errors.As(err, &broker) && !broker.Retriable:
+		case errors.Is(err, kgo.ErrClientClosed), errors.As(err, &broker) && !broker.Retriable && !membership(broker):
 			fatal = fmt.Errorf("outcome consumer: topic %q, partition %d: %w", topic, partition, err)
 		default:
 			troubled = true
@@ -120,4 +120,10 @@ func (c *consumer) fetchErrors(ctx context.Context, fetches kgo.Fetches) (troubl
 		}
 	})
 	return troubled, fatal
+}
+
+// membership tells errors that a member meets when its group has moved on without it, as after a restart of the coordinator: the client
+// joins again by itself.
+func membership(err *kerr.Error) bool {
+	return errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.RebalanceInProgress)
 }

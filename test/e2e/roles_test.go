@@ -5,6 +5,7 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +47,8 @@ func (c *cast) keepAlive() {
 	for _, r := range c.roles {
 		if !r.Running() {
 			c.gaveUp[r.Name()]++
+			lines := strings.Split(strings.TrimSpace(r.Output()), "\n")
+			c.t.Logf("%s has given up: %s", r.Name(), lines[len(lines)-1])
 			r.Launch()
 		}
 	}
