@@ -42,26 +42,30 @@ const apiEnv = "EBB_BENCH_API"
 
 func main() {
 	postgresrun.MaybeSupervise()
+	os.Exit(program())
+}
+
+// program gives the exit code: 1 for a run that did not go well, 2 for flags that cannot be meant.
+func program() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if latency := os.Getenv(apiEnv); latency != "" {
-		exit(serveAPI(ctx, latency))
+		return exitCode(serveAPI(ctx, latency), 1)
 	}
 	var f flags
 	kong.Parse(&f, kong.Name("bench"), kong.Description("Ebb and plain loops, side by side on this machine."), kong.UsageOnError())
 	if err := f.complete(); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(2)
+		return exitCode(err, 2)
 	}
-	exit(run(ctx, f))
+	return exitCode(run(ctx, f), 1)
 }
 
-func exit(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+func exitCode(err error, failed int) int {
+	if err == nil {
+		return 0
 	}
-	os.Exit(0)
+	fmt.Fprintln(os.Stderr, "bench:", err)
+	return failed
 }
 
 // complete fills in what follows from other flags, and refuses what cannot be meant.

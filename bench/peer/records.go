@@ -2,6 +2,7 @@ package peer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -56,8 +57,8 @@ func Records(ctx context.Context, cfg RecordsConfig) error {
 	}
 	h.feed(ctx, lanes)
 	all.Wait()
-	if cause := context.Cause(ctx); cause != nil && ctx.Err() != cause {
-		return cause
+	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+		return cause // of a lane; the end of the caller's context is none
 	}
 	return nil
 }
