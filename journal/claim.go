@@ -202,25 +202,24 @@ func queueCandidates(b *pgx.Batch, req ClaimRequest, found *[]candidate, out *Cl
 
 // loadForClaim loads the locked aggregates and what their candidates' requests are made of.
 func (u *unit) loadForClaim(ctx context.Context, dest string, found []candidate) (map[saga.ID]*material, error) {
-	keys := make([]Key, len(found))
+	needs := make([]need, len(found))
 	materials := map[saga.ID]*material{}
 	var ids []pgtype.UUID
 	for i, c := range found {
-		keys[i] = c.key
+		needs[i] = about(c.key, c.saga)
 		if materials[c.saga] == nil {
 			materials[c.saga] = &material{responses: map[string]Response{}, requests: map[saga.Direction]request{}}
 			ids = append(ids, pgtype.UUID{Bytes: c.saga, Valid: true})
 		}
 	}
-	u.expect(keys)
+	u.expect(needs)
 	b := &pgx.Batch{}
 	l := u.queueLoad(b)
 	queueMaterials(b, dest, ids, materials)
 	if err := u.tx.SendBatch(ctx, b).Close(); err != nil {
 		return nil, err
 	}
-	u.assemble(ctx, l)
-	return materials, nil
+	return materials, u.finish(ctx, l)
 }
 
 func queueMaterials(b *pgx.Batch, dest string, ids []pgtype.UUID, materials map[saga.ID]*material) {

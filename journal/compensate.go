@@ -46,16 +46,16 @@ func (s *Store) Compensate(ctx context.Context, r Reader, signals []Signal) erro
 	if err != nil {
 		return fmt.Errorf("compensate: %w", err)
 	}
-	var keys []Key
+	var needs []need
 	for _, sig := range signals {
 		if sig.Cancel != nil {
-			keys = append(keys, sig.Cancel.Aggregate)
+			needs = append(needs, need{key: sig.Cancel.Aggregate, from: wholeHistory})
 		}
 	}
-	for _, k := range owners {
-		keys = append(keys, k)
+	for v, k := range owners {
+		needs = append(needs, about(k, v))
 	}
-	return s.transact(ctx, "compensate", keys, func(u *unit) error {
+	return s.transact(ctx, "compensate", needs, func(u *unit) error {
 		records := make([]Record, len(signals))
 		for i, sig := range signals {
 			records[i] = Record{Position: sig.Position}
@@ -184,11 +184,11 @@ func (s *Store) Sweep(ctx context.Context, failingFor time.Duration, limit int) 
 	if err != nil {
 		return got, fmt.Errorf("sweep: %w", err)
 	}
-	keys := make([]Key, 0, len(owners))
-	for _, k := range owners {
-		keys = append(keys, k)
+	needs := make([]need, 0, len(owners))
+	for v, k := range owners {
+		needs = append(needs, about(k, v))
 	}
-	err = s.transact(ctx, "sweep", keys, func(u *unit) error {
+	err = s.transact(ctx, "sweep", needs, func(u *unit) error {
 		for _, v := range late {
 			if l := u.aggs[owners[v]]; l != nil && l.err == nil {
 				l.agg.Begin(u.env, v)

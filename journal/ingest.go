@@ -99,16 +99,16 @@ func (s *Store) ingest(ctx context.Context, r Reader, records []Record, claim Cl
 	defer conn.Release()
 	plans := make([][]saga.Planned, len(records))
 	revision := s.catalog.at()
-	var keys []Key
+	var needs []need
 	for i, rec := range records {
 		if rec.Event == nil {
 			continue
 		}
 		if plans[i] = s.catalog.plan(rec.Event.Type, rec.Position); planned(plans[i], r.Destination) {
-			keys = append(keys, rec.Event.Aggregate)
+			needs = append(needs, need{rec.Event.Aggregate, rec.Event.ID, rec.Event.Version})
 		}
 	}
-	u, err := s.begin(ctx, conn, keys, func(b *pgx.Batch) {
+	u, err := s.begin(ctx, conn, needs, func(b *pgx.Batch) {
 		b.Queue("SELECT pg_advisory_xact_lock_shared($1)", int64(configLock))
 	})
 	if err != nil {

@@ -71,7 +71,7 @@ func (s *Store) operate(ctx context.Context, id saga.ID, what string, by Action,
 	if !known {
 		return fmt.Errorf("%s: %w: %s", what, ErrNoSaga, id)
 	}
-	return s.transact(ctx, "operate", []Key{key}, func(u *unit) error {
+	return s.transact(ctx, "operate", []need{{key, id, wholeHistory}}, func(u *unit) error {
 		l := u.aggs[key]
 		if l.err != nil {
 			return l.err

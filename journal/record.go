@@ -42,12 +42,13 @@ func (s *Store) Record(ctx context.Context, members []Recording) ([]error, error
 
 // each runs one transition per member in one transaction, and gives an error per member.
 func each[T any](ctx context.Context, s *Store, name string, members []T, of func(*T) *Claimed, move func(*unit, *T) error) ([]error, error) {
-	keys := make([]Key, len(members))
+	needs := make([]need, len(members))
 	for i := range members {
-		keys[i] = of(&members[i]).Aggregate
+		c := of(&members[i])
+		needs[i] = about(c.Aggregate, c.Saga)
 	}
 	errs := make([]error, len(members))
-	err := s.transact(ctx, name, keys, func(u *unit) error {
+	err := s.transact(ctx, name, needs, func(u *unit) error {
 		for i := range members {
 			c := of(&members[i])
 			u.scope = c.Dest

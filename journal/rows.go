@@ -87,13 +87,13 @@ func id(v saga.ID) adder { return val(pgtype.UUID{Bytes: v, Valid: true}) }
 func (r *rows) newSaga(k Key, s *saga.Saga) {
 	p := r.positions[s.ID]
 	r.sagaInsert.add(id(s.ID), text(s.EventType), val(s.Role.String()), val(k.Type), val(k.ID), val(s.Version), val(s.State.String()),
-		val(s.Revision), text(s.Attention), text(s.Reason), val(s.CancelVersion), val(timestamp(s.FailingSince)),
+		val(s.Revision), text(s.Attention), text(s.Reason), val(s.CancelVersion), val(s.LateOpen()), val(timestamp(s.FailingSince)),
 		val(k.hash()), val(p.Topic), val(p.Partition), val(p.Offset))
 }
 
 func (r *rows) changedSaga(s *saga.Saga) {
 	r.sagaUpdate.add(id(s.ID), val(s.State.String()), val(s.Revision), text(s.Attention), text(s.Reason), val(s.CancelVersion),
-		val(timestamp(s.FailingSince)))
+		val(s.LateOpen()), val(timestamp(s.FailingSince)))
 }
 
 func (r *rows) newStep(sagaID saga.ID, place int, t *saga.Step) {
@@ -127,14 +127,14 @@ func (r *rows) publish(events []outbox.Event) error {
 
 const (
 	insertSagas = `INSERT INTO ebb.sagas (id, event_type, role, aggregate_type, aggregate_id, aggregate_version, state, revision, attention,
-	reason, cancel_version, failing_since, lock_key, topic, partition, record_offset)
+	reason, cancel_version, late_open, failing_since, lock_key, topic, partition, record_offset)
 SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::text[], $8::bigint[], $9::text[],
-	$10::text[], $11::bigint[], $12::timestamptz[], $13::bigint[], $14::text[], $15::int[], $16::bigint[])`
+	$10::text[], $11::bigint[], $12::boolean[], $13::timestamptz[], $14::bigint[], $15::text[], $16::int[], $17::bigint[])`
 
 	updateSagas = `UPDATE ebb.sagas s SET state = u.state, revision = u.revision, attention = u.attention, reason = u.reason,
-	cancel_version = u.cancel_version, failing_since = u.failing_since, updated_at = clock_timestamp()
-FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::timestamptz[])
-	AS u (id, state, revision, attention, reason, cancel_version, failing_since)
+	cancel_version = u.cancel_version, late_open = u.late_open, failing_since = u.failing_since, updated_at = clock_timestamp()
+FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::bigint[], $7::boolean[], $8::timestamptz[])
+	AS u (id, state, revision, attention, reason, cancel_version, late_open, failing_since)
 WHERE s.id = u.id`
 
 	insertSteps = `INSERT INTO ebb.steps (saga_id, destination, direction, state, maybe, attempt, epoch, worker, lease_until, next_attempt_at,

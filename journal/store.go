@@ -93,6 +93,8 @@ type Store struct {
 	log     *slog.Logger
 	catalog *catalog
 	hub     *hub
+	// histories knows aggregates that are not loaded whole.
+	histories *histories
 	// skipLock is set only by the test that proves that the lock is needed.
 	skipLock bool
 }
@@ -103,7 +105,7 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	return &Store{cfg: cfg, pool: cfg.Pool, log: cfg.Logger, catalog: newCatalog(), hub: newHub()}, nil
+	return &Store{cfg: cfg, pool: cfg.Pool, log: cfg.Logger, catalog: newCatalog(), hub: newHub(), histories: newHistories()}, nil
 }
 
 // RoleOf says what the event type means to its aggregate.

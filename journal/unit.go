@@ -22,6 +22,8 @@ type unit struct {
 	scope string
 	// keys are the locked aggregates in a fixed order, so that what is written does not depend on the order of a map.
 	keys []Key
+	// needs are what transitions are about, by aggregate.
+	needs map[Key][]need
 	// revision of the destinations that this transaction sees.
 	revision int64
 	rows     rows
@@ -44,8 +46,9 @@ type loaded struct {
 }
 
 type sagaImage struct {
-	head  saga.Saga
-	steps []saga.Step
+	head     saga.Saga
+	steps    []saga.Step
+	lateOpen bool
 }
 
 type stepKey struct {
@@ -55,14 +58,14 @@ type stepKey struct {
 }
 
 // begin opens a transaction: first runs, then the aggregates are locked and loaded, all in one round trip.
-func (s *Store) begin(ctx context.Context, conn *pgxpool.Conn, keys []Key, first func(*pgx.Batch)) (*unit, error) {
+func (s *Store) begin(ctx context.Context, conn *pgxpool.Conn, needs []need, first func(*pgx.Batch)) (*unit, error) {
 	u := s.newUnit()
 	b := &pgx.Batch{}
 	b.BeginTx(pgx.TxOptions{})
 	if first != nil {
 		first(b)
 	}
-	if hashes := u.expect(keys); len(hashes) > 0 && !s.skipLock {
+	if hashes := u.expect(needs); len(hashes) > 0 && !s.skipLock {
 		b.Queue("SELECT pg_advisory_xact_lock(k) FROM unnest($1::bigint[]) AS k", hashes)
 	}
 	l := u.queueLoad(b)
@@ -72,18 +75,21 @@ func (s *Store) begin(ctx context.Context, conn *pgxpool.Conn, keys []Key, first
 		u.rollback(ctx)
 		return nil, fmt.Errorf("lock and load: %w", err)
 	}
-	u.assemble(ctx, l)
+	if err := u.finish(ctx, l); err != nil {
+		u.rollback(ctx)
+		return nil, err
+	}
 	return u, nil
 }
 
 // transact runs one transition of the aggregates: lock and load, decide, write. An error of decide leaves no trace.
-func (s *Store) transact(ctx context.Context, name string, keys []Key, decide func(u *unit) error) error {
+func (s *Store) transact(ctx context.Context, name string, needs []need, decide func(u *unit) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	defer conn.Release()
-	u, err := s.begin(ctx, conn, keys, nil)
+	u, err := s.begin(ctx, conn, needs, nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -99,7 +105,13 @@ func (s *Store) newUnit() *unit {
 }
 
 // expect notes the aggregates that are going to be loaded and returns their locks in order.
-func (u *unit) expect(keys []Key) []int64 {
+func (u *unit) expect(needs []need) []int64 {
+	u.needs = make(map[Key][]need, len(needs))
+	keys := make([]Key, len(needs))
+	for i, n := range needs {
+		keys[i] = n.key
+		u.needs[n.key] = append(u.needs[n.key], n)
+	}
 	sorted, hashes := lockOrder(keys)
 	u.keys = sorted
 	for _, k := range sorted {
@@ -165,7 +177,7 @@ func (u *unit) diff(k Key, l *loaded) {
 		switch {
 		case !known:
 			u.rows.newSaga(k, s)
-		case !sameHead(&was.head, s):
+		case !sameHead(&was.head, s) || was.lateOpen != s.LateOpen():
 			u.rows.changedSaga(s)
 		}
 		for i, t := range s.Steps {

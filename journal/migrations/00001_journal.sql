@@ -28,6 +28,7 @@ CREATE TABLE ebb.sagas (
 	attention         text        NOT NULL DEFAULT '',
 	reason            text        NOT NULL DEFAULT '',
 	cancel_version    bigint      NOT NULL DEFAULT 0,
+	late_open         boolean     NOT NULL DEFAULT false,
 	failing_since     timestamptz,
 	lock_key          bigint      NOT NULL,
 	topic             text        NOT NULL,
@@ -37,7 +38,14 @@ CREATE TABLE ebb.sagas (
 	updated_at        timestamptz NOT NULL DEFAULT clock_timestamp()
 ) WITH (fillfactor = 80);
 COMMENT ON COLUMN ebb.sagas.lock_key IS 'The advisory lock of the aggregate: FNV-1a of type, NUL, id.';
-CREATE INDEX sagas_aggregate ON ebb.sagas (aggregate_type, aggregate_id);
+CREATE INDEX sagas_aggregate ON ebb.sagas (aggregate_type, aggregate_id, aggregate_version);
+-- What transitions of other sagas of the aggregate may need; the rest of a long history is not loaded.
+CREATE INDEX sagas_concern ON ebb.sagas (aggregate_type, aggregate_id)
+	WHERE state IN ('RUNNING', 'FAILING', 'COMPENSATING') OR attention <> '' OR late_open OR (role = 'create' AND state = 'COMPENSATED');
+COMMENT ON COLUMN ebb.sagas.late_open IS 'A step that joined later (backfill) is not settled yet.';
+
+-- Completion order over all aggregates, asked under the aggregate's lock; the step leaves room for several successes at a time.
+CREATE SEQUENCE ebb.completion INCREMENT BY 1024 CACHE 1;
 CREATE INDEX sagas_failing ON ebb.sagas (failing_since) WHERE state = 'FAILING';
 CREATE INDEX sagas_attention ON ebb.sagas (updated_at) WHERE attention <> '';
 COMMENT ON TABLE ebb.sagas IS 'The handling of one event by its plan; id is the event id.';

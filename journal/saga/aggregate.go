@@ -10,8 +10,12 @@ import (
 type Aggregate struct {
 	Type string
 	Key  string
-	// Sagas are in ascending order of Version, then of ID.
+	// Sagas are in ascending order of Version, then of ID. An aggregate with a long history may be loaded without the sagas that no
+	// transition at hand can concern: see Concerns.
 	Sagas []*Saga
+	// SeqBase is above every Seq that was ever given, from a database sequence that was asked under the lock; zero where all sagas
+	// are loaded.
+	SeqBase int64
 	// Tombstone is the version of the latest cancel: events below it are dead. Zero for none.
 	Tombstone int64
 
@@ -190,9 +194,30 @@ func compareSagas(x, y *Saga) int {
 // Sort puts Sagas into the order that transitions rely on.
 func (a *Aggregate) Sort() { slices.SortFunc(a.Sagas, compareSagas) }
 
+// Concerns tells whether the saga may decide or be changed by a transition of another saga of its aggregate. Those that it is false
+// for need not be loaded, except
+//
+//   - the saga that the transition is about;
+//   - for Ingest, sagas of a version that is not below the event's (a later one that was sent supersedes it);
+//   - for Record, completed sagas later than an open create (its refusal unwinds them);
+//   - for Cancel and Retry, all.
+func (s *Saga) Concerns() bool {
+	return s.State.Open() || s.Attention != "" || s.LateOpen() || s.Role == Create && s.State == Compensated
+}
+
+// LateOpen tells whether a step that joined later is not settled yet.
+func (s *Saga) LateOpen() bool {
+	for _, t := range s.Steps {
+		if t.Late && !t.State.Settled() {
+			return true
+		}
+	}
+	return false
+}
+
 // nextSeq is the place of the next success: one above all there are. The aggregate's lock makes it unique.
 func (a *Aggregate) nextSeq() int64 {
-	var top int64
+	top := a.SeqBase
 	for _, s := range a.Sagas {
 		for _, t := range s.Steps {
 			top = max(top, t.Seq)
