@@ -107,7 +107,7 @@ func (b *bundle) read(dest string, order int64) {
 			ID: id, Type: schemas.EventOrderCreated, Aggregate: key(order), Version: 1, Payload: []byte("{}"), Body: []byte("{}"),
 		},
 	}
-	_, err = b.store.Ingest(b.t.Context(), journal.Reader{Name: "ebb." + dest, Destination: dest}, []journal.Record{rec}, journal.ClaimRequest{Destination: dest})
+	_, err = b.store.Ingest(b.t.Context(), journal.Intake{Reader: journal.Reader{Name: "ebb." + dest, Destination: dest}, Records: []journal.Record{rec}})
 	require.NoError(b.t, err)
 }
 

@@ -163,7 +163,7 @@ func (c *Consumer) judge(ctx context.Context, m journal.Claimed, end Ended) (hea
 
 // keep stores a result; the attempt is in flight until then, so that its lease protects it.
 func (c *Consumer) keep(ctx context.Context, r journal.Recording) {
-	err := c.record.group.Submit(context.WithoutCancel(ctx), r, func(err error) {
+	err := c.record.ends.Submit(context.WithoutCancel(ctx), r, func(err error) {
 		c.flights.done()
 		c.noteLost(ctx, r.Claimed, err)
 	})

@@ -78,10 +78,7 @@ func (c *Consumer) ingest(ctx context.Context, reader journal.Reader, list []jou
 	places, _ := c.reserve()
 	defer func() { c.flights.add(-places) }()
 	started := time.Now()
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.lease())
-	defer cancel()
-	got, err := c.cfg.Store.Ingest(bounded, reader, list, c.claimRequest(places))
-	c.link.saw(err)
+	got, err := c.record.take(ctx, journal.Intake{Reader: reader, Records: list, Claim: c.claimRequest(places)})
 	if err == nil {
 		c.start(got.Claimed, started)
 		places -= len(got.Claimed)

@@ -3,20 +3,31 @@ package consumers
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/ebbline/ebb/journal"
 	"github.com/ebbline/ebb/journal/saga"
 )
 
-// Recorder stores the ends of attempts in shared transactions. The consumers of one process may share one: the more it is given at a
-// time, the less each result costs.
+// Recorder stores what consumers bring, the records of polls and the ends of attempts, in shared transactions. The consumers of one
+// process may share one: the more it is given at a time, the less each of them costs.
 type Recorder struct {
 	store *journal.Store
 	log   *slog.Logger
-	group *journal.Group[journal.Recording]
+	ends  *journal.Group[journal.Recording]
+	polls *journal.Group[*poll]
 	link  *link
 }
+
+// poll is one reader's poll on its way in, and what became of it.
+type poll struct {
+	journal.Intake
+	got journal.Ingested
+}
+
+// maxPolls is the most polls of one transaction.
+const maxPolls = 16
 
 // RecorderConfig of a Recorder.
 type RecorderConfig struct {
@@ -24,8 +35,9 @@ type RecorderConfig struct {
 	Store *journal.Store
 	// Batch is the most results of one transaction. Zero means 256; 1 is allowed.
 	Batch int
-	// Linger is how long a result waits for others. Zero means not at all.
+	// Linger is how long a result waits for others, and Wait how long a poll does. Zero means not at all.
 	Linger time.Duration
+	Wait   time.Duration
 	// Logger for what an operator should know. Nil means none.
 	Logger *slog.Logger
 }
@@ -39,7 +51,7 @@ func NewRecorder(cfg RecorderConfig) *Recorder {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	r := &Recorder{store: cfg.Store, log: cfg.Logger, link: newLink()}
-	r.group = journal.NewGroup(journal.GroupConfig[journal.Recording]{
+	r.ends = journal.NewGroup(journal.GroupConfig[journal.Recording]{
 		Max: cfg.Batch, Linger: cfg.Linger, Pause: 100 * time.Millisecond,
 		Key: func(m journal.Recording) journal.Key { return m.Aggregate },
 		Run: func(ctx context.Context, b []journal.Recording) ([]error, error) {
@@ -48,11 +60,45 @@ func NewRecorder(cfg RecorderConfig) *Recorder {
 		Alone:     r.minimal,
 		Retryable: journal.Retryable,
 	})
+	r.polls = journal.NewGroup(journal.GroupConfig[*poll]{
+		Max: maxPolls, Linger: cfg.Wait,
+		Key: func(p *poll) journal.Key { return journal.Key{ID: p.Reader.Name} },
+		Run: r.ingest,
+	})
 	return r
 }
 
-// Run stores results until ctx ends, and then what it has been given; hard ends the tries of a batch while the database is down.
-func (r *Recorder) Run(ctx, hard context.Context) { r.group.Run(ctx, hard) }
+// ingest takes polls in; the reader of a poll that fails tries again by itself.
+func (r *Recorder) ingest(ctx context.Context, polls []*poll) ([]error, error) {
+	in := make([]journal.Intake, len(polls))
+	for i, p := range polls {
+		in[i] = p.Intake
+	}
+	got, err := r.store.Ingest(ctx, in...)
+	r.link.saw(err)
+	for i := range got {
+		polls[i].got = got[i]
+	}
+	return make([]error, len(polls)), err
+}
+
+// take hands a poll over and waits until it is durable.
+func (r *Recorder) take(ctx context.Context, in journal.Intake) (journal.Ingested, error) {
+	p, done := &poll{Intake: in}, make(chan error, 1)
+	if err := r.polls.Submit(ctx, p, func(err error) { done <- err }); err != nil {
+		return journal.Ingested{}, err
+	}
+	err := <-done
+	return p.got, err
+}
+
+// Run stores what it is given until ctx ends, and then what it has been given; hard ends the tries of a batch while the database is down.
+func (r *Recorder) Run(ctx, hard context.Context) {
+	var both sync.WaitGroup
+	both.Go(func() { r.ends.Run(ctx, hard) })
+	both.Go(func() { r.polls.Run(ctx, hard) })
+	both.Wait()
+}
 
 // minimal stores a success that the database refused as it was: it has happened, so it must be known.
 func (r *Recorder) minimal(ctx context.Context, m journal.Recording, cause error) error {

@@ -179,17 +179,18 @@ func TestG11LeaseOfADeadWorkerRunsOut(t *testing.T) {
 			Payload: []byte("{}"), Body: []byte("{}"),
 		},
 	}}
-	got, err := b.store.Ingest(t.Context(), journal.Reader{Name: "other", Destination: destination}, records, journal.ClaimRequest{
-		Destination: destination, Worker: "dead", Limit: 1, Lease: 50 * time.Millisecond, Prepare: b.world.Prepare,
+	got, err := b.store.Ingest(t.Context(), journal.Intake{
+		Reader: journal.Reader{Name: "other", Destination: destination}, Records: records,
+		Claim: journal.ClaimRequest{Destination: destination, Worker: "dead", Limit: 1, Lease: 50 * time.Millisecond, Prepare: b.world.Prepare},
 	})
 	require.NoError(t, err)
-	require.Len(t, got.Claimed, 1)
+	require.Len(t, got[0].Claimed, 1)
 	run = b.start(func(c *consumers.Config) { c.Timeout, c.LeaseMargin = 100*time.Millisecond, 200*time.Millisecond })
 	b.awaitCompleted(2)
 	run.end()
 	calls := b.world.all()
 	last := calls[len(calls)-1]
-	require.Equal(t, consumers.Key(got.Claimed[0]), last.Key)
+	require.Equal(t, consumers.Key(got[0].Claimed[0]), last.Key)
 	require.Equal(t, int64(2), last.Epoch)
 	require.True(t, last.Maybe)
 }

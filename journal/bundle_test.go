@@ -80,9 +80,9 @@ func (b *testBundle) read(dest string, events ...*Event) Ingested {
 	for _, e := range events {
 		records = append(records, Record{Position: Position{"orders", 0, b.offset.Add(1)}, Event: e})
 	}
-	got, err := b.Ingest(b.t.Context(), reader(dest), records, ClaimRequest{})
+	got, err := b.Ingest(b.t.Context(), Intake{Reader: reader(dest), Records: records})
 	require.NoError(b.t, err)
-	return got
+	return got[0]
 }
 
 func reader(dest string) Reader { return Reader{Name: "ebb." + dest, Destination: dest} }

@@ -141,7 +141,7 @@ func (s *Store) Claim(ctx context.Context, req ClaimRequest) (ClaimBatch, error)
 	}
 	defer conn.Release()
 	u := s.newUnit()
-	u.scope = req.Destination
+	u.in(req.Destination)
 	b := &pgx.Batch{}
 	b.BeginTx(pgx.TxOptions{})
 	out := ClaimBatch{Next: -1}

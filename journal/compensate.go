@@ -91,7 +91,7 @@ func (u *unit) signal(ctx context.Context, r Reader, sig Signal, owners map[saga
 		if l.err != nil {
 			return l.err
 		}
-		u.scope = "cancel"
+		u.in("cancel")
 		l.agg.Cancel(u.env, c.Version, c.Reason)
 		u.entomb(c)
 	case sig.Begin != nil:
@@ -106,7 +106,7 @@ func (u *unit) signal(ctx context.Context, r Reader, sig Signal, owners map[saga
 		if l.err != nil {
 			return l.err
 		}
-		u.scope = "begin"
+		u.in("begin")
 		if s := l.agg.Find(sig.Begin.Saga); s != nil && s.State != saga.Failing {
 			u.store.log.DebugContext(ctx, "compensation was asked for again", "saga", s.ID.String(), "state", s.State.String())
 		}

@@ -75,68 +75,102 @@ type Ingested struct {
 // errStale says that destinations were applied while records were on their way in: the plans were made without them.
 var errStale = errors.New("destinations have changed")
 
-// Ingest takes in the records of a poll in one transaction, in offset order, with the offset behind them (G2). Repeating it
-// changes nothing (G11). Steps that are due at once and wait for no other destination are claimed on the way, as far as the claim
-// request's limit goes; a limit of zero claims nothing.
-func (s *Store) Ingest(ctx context.Context, r Reader, records []Record, claim ClaimRequest) (Ingested, error) {
+// Intake is one reader's poll.
+type Intake struct {
+	Reader  Reader
+	Records []Record
+	// Claim asks for steps that are due at once and wait for no other destination, as far as its limit goes; a limit of zero claims
+	// nothing.
+	Claim ClaimRequest
+}
+
+// Ingest takes in polls of one or several readers in one transaction, each in offset order and with the offset behind its records
+// (G2). Repeating it changes nothing (G11).
+func (s *Store) Ingest(ctx context.Context, polls ...Intake) ([]Ingested, error) {
 	for {
-		got, err := s.ingest(ctx, r, records, claim)
+		got, err := s.ingest(ctx, polls)
 		if !errors.Is(err, errStale) {
 			return got, err
 		}
 		if err := s.refresh(ctx); err != nil {
-			return Ingested{}, err
+			return nil, err
 		}
 	}
 }
 
-func (s *Store) ingest(ctx context.Context, r Reader, records []Record, claim ClaimRequest) (Ingested, error) {
-	var got Ingested
+func (s *Store) ingest(ctx context.Context, polls []Intake) ([]Ingested, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
-		return got, fmt.Errorf("ingest: %w", err)
+		return nil, fmt.Errorf("ingest: %w", err)
 	}
 	defer conn.Release()
-	plans := make([][]saga.Planned, len(records))
 	revision := s.catalog.at()
+	plans := make([][][]saga.Planned, len(polls))
 	var needs []need
-	for i, rec := range records {
-		if rec.Event == nil {
-			continue
-		}
-		if plans[i] = s.catalog.plan(rec.Event.Type, rec.Position); planned(plans[i], r.Destination) {
-			needs = append(needs, need{rec.Event.Aggregate, rec.Event.ID, rec.Event.Version})
+	for i, p := range polls {
+		plans[i] = s.planAll(p)
+		for j, rec := range p.Records {
+			if planned(plans[i][j], p.Reader.Destination) {
+				needs = append(needs, need{rec.Event.Aggregate, rec.Event.ID, rec.Event.Version})
+			}
 		}
 	}
 	u, err := s.begin(ctx, conn, needs, func(b *pgx.Batch) {
 		b.Queue("SELECT pg_advisory_xact_lock_shared($1)", int64(configLock))
 	})
 	if err != nil {
-		return got, fmt.Errorf("ingest: %w", err)
+		return nil, fmt.Errorf("ingest: %w", err)
 	}
-	u.scope = r.Destination
 	if u.revision != revision {
 		u.rollback(ctx)
-		return got, errStale
+		return nil, errStale
 	}
-	for i, rec := range records {
+	got := make([]Ingested, len(polls))
+	for i, p := range polls {
+		u.in(p.Reader.Destination)
+		if err := u.takeAll(p, plans[i], &got[i]); err != nil {
+			u.rollback(ctx)
+			return nil, fmt.Errorf("ingest: %w", err)
+		}
+	}
+	for i, p := range polls {
+		u.claimFresh(ctx, p.Claim, p.Records, &got[i])
+		u.rows.advance(p.Reader, p.Records)
+	}
+	if err := u.commit(ctx, "ingest"); err != nil {
+		return nil, err
+	}
+	return got, nil
+}
+
+// planAll gives the plan of each record, nil where there is no event.
+func (s *Store) planAll(p Intake) [][]saga.Planned {
+	out := make([][]saga.Planned, len(p.Records))
+	for i, rec := range p.Records {
+		if rec.Event != nil {
+			out[i] = s.catalog.plan(rec.Event.Type, rec.Position)
+		}
+	}
+	return out
+}
+
+// takeAll applies one reader's records in their order.
+func (u *unit) takeAll(p Intake, plans [][]saga.Planned, got *Ingested) error {
+	for i, rec := range p.Records {
 		switch {
 		case rec.DeadLetter != nil:
 			got.DeadLetters++
-			u.rows.letter(r, rec)
-		case rec.Event != nil && planned(plans[i], r.Destination):
+			u.rows.letter(p.Reader, rec)
+		case planned(plans[i], p.Reader.Destination):
 			got.Events++
-			if err := u.take(r, rec, plans[i]); err != nil {
-				u.rollback(ctx)
-				return got, fmt.Errorf("ingest: %w", err)
+			if err := u.take(p.Reader, rec, plans[i]); err != nil {
+				return err
 			}
 		default:
 			got.Skipped++
 		}
 	}
-	u.claimFresh(ctx, claim, records, &got)
-	u.rows.advance(r, records)
-	return got, u.commit(ctx, "ingest")
+	return nil
 }
 
 // claimFresh claims steps that became READY by being read. What waited for another destination is left to Claim, which loads its

@@ -51,7 +51,7 @@ func each[T any](ctx context.Context, s *Store, name string, members []T, of fun
 	err := s.transact(ctx, name, needs, func(u *unit) error {
 		for i := range members {
 			c := of(&members[i])
-			u.scope = c.Dest
+			u.in(c.Dest)
 			if errs[i] = u.aggs[c.Aggregate].err; errs[i] == nil {
 				errs[i] = move(u, &members[i])
 			}

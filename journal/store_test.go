@@ -311,7 +311,7 @@ func TestIngestClaimsWhatIsDueAtOnce(t *testing.T) {
 		for _, i := range n {
 			records = append(records, Record{Position: Position{"orders", 0, b.offset.Add(1)}, Event: event(i, "OrderCreated", fmt.Sprint("o-", i), 1)})
 		}
-		got, err := b.Ingest(t.Context(), reader(d), records, ClaimRequest{
+		got, err := b.Ingest(t.Context(), Intake{Reader: reader(d), Records: records, Claim: ClaimRequest{
 			Destination: d, Worker: "w1", Limit: limit, Lease: time.Minute,
 			Prepare: func(_ context.Context, c Candidate) Prepared {
 				if c.Aggregate.ID == "o-2" {
@@ -319,9 +319,9 @@ func TestIngestClaimsWhatIsDueAtOnce(t *testing.T) {
 				}
 				return Prepared{Content: c.EventBody}
 			},
-		})
+		}})
 		require.NoError(t, err)
-		return got
+		return got[0]
 	}
 	got := ingest("a", 2, 1, 2, 3, 4)
 	require.Len(t, got.Claimed, 2, "as far as the limit goes")
@@ -410,4 +410,30 @@ func TestFreshRequestWaitsUntilItsSagaIsVisible(t *testing.T) {
 	require.NoError(t, ask(false, 0), "an old one is passed over: its saga is not there any more")
 	b.read("a", event(1, "OrderCreated", "o-1", 1))
 	require.NoError(t, ask(true, 1))
+}
+
+func TestPollsOfSeveralReadersShareATransaction(t *testing.T) {
+	t.Parallel()
+	b := setup(t, dest("a"), dest("b", "a"))
+	var records []Record
+	for n := 1; n <= 3; n++ {
+		records = append(records, Record{Position: Position{"orders", 0, b.offset.Add(1)}, Event: event(n, "OrderCreated", fmt.Sprint("o-", n), 1)})
+	}
+	poll := func(d string) Intake {
+		return Intake{Reader: reader(d), Records: records, Claim: ClaimRequest{
+			Destination: d, Worker: "w1", Limit: 10, Lease: time.Minute,
+			Prepare: func(_ context.Context, c Candidate) Prepared { return Prepared{Content: []byte("call " + c.Dest)} },
+		}}
+	}
+	got, err := b.Ingest(t.Context(), poll("b"), poll("a"))
+	require.NoError(t, err)
+	require.Equal(t, 3, got[0].Events)
+	require.Empty(t, got[0].Claimed)
+	require.Len(t, got[1].Claimed, 3)
+	for _, d := range []string{"a", "b"} {
+		offsets, err := b.Offsets(t.Context(), "ebb."+d)
+		require.NoError(t, err)
+		require.Equal(t, int64(4), offsets[TopicPartition{"orders", 0}].Next)
+	}
+	require.Equal(t, "WAITING", b.saga(1).state("b", "do"))
 }

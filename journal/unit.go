@@ -2,7 +2,9 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -18,8 +20,8 @@ type unit struct {
 	tx    pgx.Tx
 	env   saga.Env
 	aggs  map[Key]*loaded
-	// scope is the destination whose transition it is, or what the compensator does, for failpoints; else empty.
-	scope string
+	// scopes are the destinations whose transitions these are, or what the compensator does, for failpoints.
+	scopes []string
 	// keys are the locked aggregates in a fixed order, so that what is written does not depend on the order of a map.
 	keys []Key
 	// needs are what transitions are about, by aggregate.
@@ -130,10 +132,29 @@ func (u *unit) commit(ctx context.Context, name string) error {
 	}
 	u.store.hub.ready(u.ready)
 	// Not an error of the transaction: it is committed, whatever the failpoint says.
-	if err := failpoint.HitIn("journal."+name+".after-commit", u.scope); err != nil {
+	if err := u.failpoint(name, ".after-commit"); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
+}
+
+// in notes whose transition is in the transaction.
+func (u *unit) in(scope string) {
+	if !slices.Contains(u.scopes, scope) {
+		u.scopes = append(u.scopes, scope)
+	}
+}
+
+// failpoint hits the transition's place, and that of every scope in it.
+func (u *unit) failpoint(name, place string) error {
+	if !failpoint.Active() {
+		return nil
+	}
+	err := failpoint.Hit("journal." + name + place)
+	for _, scope := range u.scopes {
+		err = errors.Join(err, failpoint.Hit("journal."+name+place+"."+scope))
+	}
+	return err
 }
 
 // write sends all rows and the COMMIT in one round trip.
@@ -143,7 +164,7 @@ func (u *unit) write(ctx context.Context, name string) error {
 	}
 	b := &pgx.Batch{}
 	u.rows.queue(b)
-	if err := failpoint.HitIn("journal."+name+".before-commit", u.scope); err != nil {
+	if err := u.failpoint(name, ".before-commit"); err != nil {
 		return err
 	}
 	b.Queue("COMMIT")

@@ -68,6 +68,9 @@ func Hit(name string) error {
 	return p.hit()
 }
 
+// Active tells whether any failpoint is set, so that names need not be put together for nothing.
+func Active() bool { return points.Load() != nil }
+
 // HitIn is Hit for a place that many pass, each in a scope of its own, such as a destination: it goes by the names
 // NAME and NAME.SCOPE, so that a test can strike one of them. An empty scope is none.
 func HitIn(name, scope string) error {
