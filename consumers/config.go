@@ -93,6 +93,9 @@ type Config struct {
 	Scan time.Duration
 	// Backlog is how many steps may be due before reading pauses. Zero means 10,000.
 	Backlog int
+	// Queue is how many steps may wait for their turn before reading pauses: an event's cost grows with those that wait before it at
+	// its aggregate. Zero means 2,000.
+	Queue int
 	// BreakerAfter is how many results in a row open the breaker. Zero means 3.
 	BreakerAfter int
 	// ProbeEvery is the first wait between probes, doubled up to ProbeMax. Zero means 1 s and 30 s.
@@ -127,6 +130,7 @@ func (c Config) withDefaults() Config {
 	count(&c.Concurrency, 16)
 	count(&c.Batch, 256)
 	count(&c.Backlog, 10_000)
+	count(&c.Queue, 2_000)
 	count(&c.BreakerAfter, 3)
 	c.Linger = max(c.Linger, 0)
 	if c.Group == "" {

@@ -34,12 +34,12 @@ func (c *Consumer) first(ctx context.Context) (map[intake.TopicPartition]int64, 
 
 // ready holds reading back while the destination has more to do than it should, so that lag stays visible in Kafka.
 func (c *Consumer) ready(ctx context.Context) error {
-	const often = 250 * time.Millisecond
+	const often = 50 * time.Millisecond
 	if time.Since(c.looked) < often {
 		return ctx.Err()
 	}
 	for {
-		behind, err := c.cfg.Store.Behind(ctx, c.cfg.Destination, c.cfg.Backlog)
+		behind, err := c.cfg.Store.Behind(ctx, c.cfg.Destination, c.cfg.Backlog, c.cfg.Queue)
 		c.looked = time.Now()
 		if err != nil || !behind {
 			return ctx.Err() // a database that is down shows when the records are to be taken in

@@ -163,15 +163,24 @@ type Backlog struct {
 	Oldest time.Duration
 }
 
-// Behind tells whether the destination has more than n steps due.
-func (s *Store) Behind(ctx context.Context, destination string, n int) (bool, error) {
-	var due int
-	err := s.pool.QueryRow(ctx, `SELECT count(*) FROM (
-	SELECT FROM ebb.steps WHERE destination = $1 AND state IN ('READY', 'RESOLVING') LIMIT $2) AS d`, destination, n+1).Scan(&due)
-	if err != nil {
+const behindSQL = `SELECT
+	(SELECT count(*) FROM (
+		SELECT FROM ebb.steps WHERE destination = $1 AND state IN ('READY', 'RESOLVING') LIMIT $2) AS due),
+	(SELECT count(*) FROM (
+		SELECT FROM ebb.steps t JOIN ebb.sagas s ON s.id = t.saga_id
+		WHERE t.destination = $1 AND t.state = 'WAITING' AND NOT EXISTS (
+			SELECT FROM ebb.sagas p
+			WHERE p.aggregate_type = s.aggregate_type AND p.aggregate_id = s.aggregate_id AND p.attention <> '')
+		LIMIT $3) AS waiting)`
+
+// Behind tells whether the destination has more steps due, or waiting for their turn, than it should take in. What waits behind
+// something that an operator must look at does not count: it may wait for long, and others must not wait with it.
+func (s *Store) Behind(ctx context.Context, destination string, due, waiting int) (bool, error) {
+	var d, w int
+	if err := s.pool.QueryRow(ctx, behindSQL, destination, due+1, waiting+1).Scan(&d, &w); err != nil {
 		return false, fmt.Errorf("backlog of %s: %w", destination, err)
 	}
-	return due > n, nil
+	return d > due || w > waiting, nil
 }
 
 // BacklogOf reads a destination's backlog.

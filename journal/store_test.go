@@ -437,3 +437,26 @@ func TestPollsOfSeveralReadersShareATransaction(t *testing.T) {
 	}
 	require.Equal(t, "WAITING", b.saga(1).state("b", "do"))
 }
+
+func TestBehindCountsWhatIsDueAndWhatWaitsItsTurn(t *testing.T) {
+	t.Parallel()
+	b := setup(t, dest("a").on("OrderCreated", "OrderStatusUpdated"))
+	behind := func(due, waiting int) bool {
+		got, err := b.Behind(t.Context(), "a", due, waiting)
+		require.NoError(t, err)
+		return got
+	}
+	for n := 1; n <= 4; n++ {
+		b.read("a", event(n, "OrderStatusUpdated", "o-1", int64(n)))
+	}
+	b.read("a", event(5, "OrderCreated", "o-2", 1))
+	require.False(t, behind(2, 3), "two are due, three wait behind the first")
+	require.True(t, behind(1, 3))
+	require.True(t, behind(2, 2))
+	for _, c := range b.claim("a") {
+		require.NoError(t, b.end(c, saga.Result{Class: saga.ClassRefused, Reason: "no"}))
+	}
+	_, err := b.pool.Exec(t.Context(), "UPDATE ebb.sagas SET attention = 'look' WHERE id = $1", [16]byte(eventID(1)))
+	require.NoError(t, err)
+	require.False(t, behind(2, 0), "what waits behind something parked does not count")
+}

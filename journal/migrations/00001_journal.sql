@@ -78,6 +78,7 @@ CREATE TABLE ebb.steps (
 	PRIMARY KEY (saga_id, destination, direction)
 ) WITH (fillfactor = 80);
 CREATE INDEX steps_due ON ebb.steps (destination, next_attempt_at) WHERE state IN ('READY', 'RESOLVING');
+CREATE INDEX steps_waiting ON ebb.steps (destination) WHERE state = 'WAITING';
 CREATE INDEX steps_lease ON ebb.steps (destination, lease_until) WHERE state = 'CALLING';
 CREATE INDEX steps_expected ON ebb.steps (expect_by) WHERE state = 'EXPECTED';
 CREATE INDEX steps_parked ON ebb.steps (destination, updated_at) WHERE state = 'PARKED';
