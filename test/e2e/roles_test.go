@@ -39,7 +39,8 @@ func newCast(t *testing.T, infra *harness.Ebb) *cast {
 	return c
 }
 
-// keepAlive starts again what has ended, as an orchestrator would.
+// keepAlive starts again what has ended, as an orchestrator would. A role may fail to start while the database is away; one that runs
+// waits.
 func (c *cast) keepAlive() {
 	if !c.infra.Running() {
 		c.infra.Launch()
@@ -49,6 +50,9 @@ func (c *cast) keepAlive() {
 			c.gaveUp[r.Name()]++
 			lines := strings.Split(strings.TrimSpace(r.Output()), "\n")
 			c.t.Logf("%s has given up: %s", r.Name(), lines[len(lines)-1])
+			if r.Saw("msg=listening") {
+				c.t.Errorf("%s was running and must outlive what happens to the others", r.Name())
+			}
 			r.Launch()
 		}
 	}

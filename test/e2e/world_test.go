@@ -24,8 +24,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	defer harness.Clean()
-	testkit.Main(m)
+	code := testkit.Run(m)
+	harness.Clean()
+	os.Exit(code)
 }
 
 // orderCount is how many orders each test has.

@@ -1,6 +1,7 @@
 package harness_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/ebbline/ebb/internal/testkit"
@@ -8,6 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	defer harness.Clean()
-	testkit.Main(m)
+	code := testkit.Run(m)
+	harness.Clean()
+	os.Exit(code)
 }
