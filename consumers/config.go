@@ -93,8 +93,8 @@ type Config struct {
 	Scan time.Duration
 	// Backlog is how many steps may be due before reading pauses. Zero means 10,000.
 	Backlog int
-	// Queue is how many steps may wait for their turn before reading pauses: an event's cost grows with those that wait before it at
-	// its aggregate. Zero means 2,000.
+	// Queue is how many steps may be queued behind others of their aggregates before reading pauses: an event's cost grows with those
+	// that wait before it. Zero means 200.
 	Queue int
 	// BreakerAfter is how many results in a row open the breaker. Zero means 3.
 	BreakerAfter int
@@ -130,7 +130,7 @@ func (c Config) withDefaults() Config {
 	count(&c.Concurrency, 16)
 	count(&c.Batch, 256)
 	count(&c.Backlog, 10_000)
-	count(&c.Queue, 2_000)
+	count(&c.Queue, 200)
 	count(&c.BreakerAfter, 3)
 	c.Linger = max(c.Linger, 0)
 	if c.Group == "" {

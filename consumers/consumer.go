@@ -26,7 +26,8 @@ type Consumer struct {
 	limiter *rate.Limiter
 	flights *flights
 	link    *link
-	// looked is when the backlog was last looked at; only the reading loop uses it.
+	// polled is the size of the last poll, looked when the backlog was last looked at; only the reading loop uses them.
+	polled int
 	looked time.Time
 	// claiming makes counting the free places and taking them one step.
 	claiming sync.Mutex

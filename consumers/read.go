@@ -32,10 +32,14 @@ func (c *Consumer) first(ctx context.Context) (map[intake.TopicPartition]int64, 
 	return out, nil
 }
 
-// ready holds reading back while the destination has more to do than it should, so that lag stays visible in Kafka.
+// fullPoll is a poll after which there is probably more to read at once.
+const fullPoll = 100
+
+// ready holds reading back while the destination has more to do than it should, so that lag stays visible in Kafka. It looks after
+// each full poll, and else seldom.
 func (c *Consumer) ready(ctx context.Context) error {
-	const often = 50 * time.Millisecond
-	if time.Since(c.looked) < often {
+	const often, seldom = 50 * time.Millisecond, 250 * time.Millisecond
+	if c.polled < fullPoll && time.Since(c.looked) < seldom {
 		return ctx.Err()
 	}
 	for {
@@ -62,6 +66,7 @@ func (c *Consumer) take(ctx context.Context, ids map[string][16]byte, records []
 		}
 	}
 	reader := journal.Reader{Name: c.cfg.Group, Destination: c.cfg.Destination, TopicIDs: ids}
+	c.polled = len(records)
 	got, err := c.ingest(ctx, reader, list)
 	if err != nil {
 		return err

@@ -166,21 +166,22 @@ type Backlog struct {
 const behindSQL = `SELECT
 	(SELECT count(*) FROM (
 		SELECT FROM ebb.steps WHERE destination = $1 AND state IN ('READY', 'RESOLVING') LIMIT $2) AS due),
-	(SELECT count(*) FROM (
-		SELECT FROM ebb.steps t JOIN ebb.sagas s ON s.id = t.saga_id
+	(SELECT count(*) - count(DISTINCT (w.aggregate_type, w.aggregate_id)) FROM (
+		SELECT s.aggregate_type, s.aggregate_id FROM ebb.steps t JOIN ebb.sagas s ON s.id = t.saga_id
 		WHERE t.destination = $1 AND t.state = 'WAITING' AND NOT EXISTS (
 			SELECT FROM ebb.sagas p
 			WHERE p.aggregate_type = s.aggregate_type AND p.aggregate_id = s.aggregate_id AND p.attention <> '')
-		LIMIT $3) AS waiting)`
+		LIMIT 5000) AS w)`
 
-// Behind tells whether the destination has more steps due, or waiting for their turn, than it should take in. What waits behind
-// something that an operator must look at does not count: it may wait for long, and others must not wait with it.
-func (s *Store) Behind(ctx context.Context, destination string, due, waiting int) (bool, error) {
-	var d, w int
-	if err := s.pool.QueryRow(ctx, behindSQL, destination, due+1, waiting+1).Scan(&d, &w); err != nil {
+// Behind tells whether the destination has more steps due, or more queued behind others of their aggregates, than it should take in.
+// What is queued behind something that an operator must look at does not count: it may wait for long, and others must not wait with
+// it.
+func (s *Store) Behind(ctx context.Context, destination string, due, queued int) (bool, error) {
+	var d, q int
+	if err := s.pool.QueryRow(ctx, behindSQL, destination, due+1).Scan(&d, &q); err != nil {
 		return false, fmt.Errorf("backlog of %s: %w", destination, err)
 	}
-	return d > due || w > waiting, nil
+	return d > due || q > queued, nil
 }
 
 // BacklogOf reads a destination's backlog.
