@@ -30,7 +30,7 @@ func (c *Consumer) dispatch(ctx context.Context) {
 			continue
 		}
 		c.start(batch.Claimed, started)
-		if len(batch.Claimed)+batch.Settled == 0 {
+		if !batch.More || len(batch.Claimed)+batch.Settled == 0 {
 			c.sleep(ctx, wakes, c.untilDue(batch))
 		}
 	}

@@ -83,6 +83,8 @@ type ClaimBatch struct {
 	Busy int
 	// Settled counts steps that needed no call.
 	Settled int
+	// More says that as many steps were due as were asked for, so that there may be more.
+	More bool
 	// Next is how long to wait for the earliest step that is not due yet; negative for none.
 	Next time.Duration
 }
@@ -153,6 +155,7 @@ func (s *Store) Claim(ctx context.Context, req ClaimRequest) (ClaimBatch, error)
 		u.rollback(ctx)
 		return ClaimBatch{}, fmt.Errorf("claim: candidates: %w", err)
 	}
+	out.More = len(found)+out.Busy >= req.Limit
 	if len(found) == 0 {
 		u.rollback(ctx)
 		return out, nil

@@ -93,7 +93,7 @@ func TestSecondEbbOnTheSameFolderIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	lock, err := lockDir(dir, false)
 	require.NoError(t, err)
-	defer lock.release()
+	defer func() { require.NoError(t, lock.release()) }()
 	_, err = lockDir(dir, true)
 	require.ErrorContains(t, err, "another ebb uses "+dir)
 }

@@ -12,10 +12,13 @@
 //
 //   - What the broker acknowledged is read again after kill -9 of the process,
 //     once. A power cut may lose the last records unless Sync is set.
+//
 //   - A schema id that was ever given out keeps its meaning: records hold ids
 //     for as long as they live.
+//
 //   - One process per data directory or registry file, by a file lock that the
 //     system releases with the process.
+//
 //   - A topic is never changed once it exists: not its partitions, since they
 //     place the keys, nor its settings, which are the operator's.
 //
