@@ -77,7 +77,7 @@ func (b *bundle) start(failingFor time.Duration, change ...func(*compensator.Con
 	}()
 	b.t.Cleanup(func() {
 		cancel()
-		<-run.done
+		_ = <-run.done
 	})
 	return run
 }

@@ -99,7 +99,7 @@ func (b *bundle) start(change ...func(*consumers.Config)) *running {
 	b.t.Cleanup(func() {
 		b.world.open()
 		cancel()
-		<-run.done
+		_ = <-run.done
 	})
 	return run
 }

@@ -142,7 +142,7 @@ func (b *bundle) start(change ...func(*intake.Config)) *running {
 	}()
 	b.t.Cleanup(func() {
 		cancel()
-		<-run.done
+		_ = <-run.done
 	})
 	return run
 }
