@@ -26,7 +26,7 @@ type infraFlags struct {
 	Postgres   string `help:"Use this PostgreSQL (14 or newer, wal_level logical) instead of starting one." placeholder:"DSN" env:"EBB_POSTGRES"`
 	Sync       bool   `help:"Survive a power cut too, at the price of an fsync per commit and record."`
 	Fresh      bool   `help:"Remove what is kept in the data folder first."`
-	Partitions int32  `help:"Partitions of new topics." default:"12"`
+	Partitions int32  `help:"Partitions of new topics." default:"4"`
 	Slot       string `help:"Name of the replication slot; one for each Ebb on a PostgreSQL server." default:"ebb_outbox"`
 }
 

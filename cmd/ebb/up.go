@@ -174,7 +174,7 @@ func background(e *env, name string, run func(ctx context.Context) error) (stop 
 // startRecorder runs the recorder that all consumers share. It outlives them, but not for ever: a database that is down at the stop
 // must not keep the process.
 func (c *upCmd) startRecorder(e *env, g *lifecycle.Group, s *session) (*consumers.Recorder, func()) {
-	r := consumers.NewRecorder(consumers.RecorderConfig{Store: s.store, Batch: c.Batch, Linger: time.Millisecond, Wait: 2 * time.Millisecond, Logger: e.log})
+	r := consumers.NewRecorder(consumers.RecorderConfig{Store: s.store, Batch: c.Batch, Linger: 2 * time.Millisecond, Wait: 2 * time.Millisecond, Logger: e.log})
 	hard, giveUp := context.WithCancel(context.WithoutCancel(e.ctx))
 	g.Add("recorder", func(ctx context.Context) error {
 		<-ctx.Done()
