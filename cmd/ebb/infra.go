@@ -22,12 +22,11 @@ const database = "ebb"
 
 // infraFlags choose the embedded parts.
 type infraFlags struct {
-	Data       string `help:"Folder of everything that is kept." default:".ebb" env:"EBB_DATA" type:"path"`
-	Postgres   string `help:"Use this PostgreSQL (14 or newer, wal_level logical) instead of starting one." placeholder:"DSN" env:"EBB_POSTGRES"`
-	Sync       bool   `help:"Survive a power cut too, at the price of an fsync per commit and record."`
-	Fresh      bool   `help:"Remove what is kept in the data folder first."`
-	Partitions int32  `help:"Partitions of new topics." default:"4"`
-	Slot       string `help:"Name of the replication slot; one for each Ebb on a PostgreSQL server." default:"ebb_outbox"`
+	Data     string `help:"Folder of everything that is kept." default:".ebb" env:"EBB_DATA" type:"path"`
+	Postgres string `help:"Use this PostgreSQL (14 or newer, wal_level logical) instead of starting one." placeholder:"DSN" env:"EBB_POSTGRES"`
+	Sync     bool   `help:"Survive a power cut too, at the price of an fsync per commit and record."`
+	Fresh    bool   `help:"Remove what is kept in the data folder first."`
+	Slot     string `help:"Name of the replication slot; one for each Ebb on a PostgreSQL server." default:"ebb_outbox"`
 }
 
 // infra is the running embedded parts.
@@ -40,7 +39,7 @@ type infra struct {
 }
 
 // startInfra starts database, broker and registry, and brings them to the newest version. What was started before a failure is stopped.
-func startInfra(ctx context.Context, f infraFlags, log *slog.Logger) (_ *infra, err error) {
+func startInfra(ctx context.Context, f infraFlags, partitions int32, log *slog.Logger) (_ *infra, err error) {
 	in := &infra{}
 	defer func() {
 		if err != nil {
@@ -66,7 +65,7 @@ func startInfra(ctx context.Context, f infraFlags, log *slog.Logger) (_ *infra, 
 	if _, err := migrate(ctx, in.run.DSN, f.Slot); err != nil {
 		return in, err
 	}
-	if _, err := kafkarun.EnsureTopics(ctx, in.run.Brokers, topicSpecs(f.Partitions, 1)); err != nil {
+	if _, err := kafkarun.EnsureTopics(ctx, in.run.Brokers, topicSpecs(partitions, 1)); err != nil {
 		return in, err
 	}
 	client, err := schemas.NewClient(schemas.ClientConfig{URLs: in.run.Registry, Logger: log})
@@ -139,10 +138,13 @@ func (in *infra) stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-type infraCmd struct{ infraFlags }
+type infraCmd struct {
+	infraFlags
+	Partitions int32 `help:"Partitions of new topics: how many consumers of a destination can share its work." default:"4"`
+}
 
 func (c *infraCmd) Run(e *env) error {
-	in, err := startInfra(e.ctx, c.infraFlags, e.log)
+	in, err := startInfra(e.ctx, c.infraFlags, c.Partitions, e.log)
 	if err != nil {
 		return err
 	}

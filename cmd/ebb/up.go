@@ -21,6 +21,7 @@ import (
 
 type upCmd struct {
 	infraFlags
+	Partitions   int32         `help:"Partitions of new topics. One process gains nothing from more, and the embedded broker syncs each by itself." default:"1"`
 	HTTP         string        `help:"Address of the order API, health, readiness and metrics." default:"127.0.0.1:8080" name:"http" placeholder:"HOST:PORT"`
 	SimHTTP      string        `help:"Address of the simulated destinations." default:"127.0.0.1:8090" name:"sim-http" placeholder:"HOST:PORT"`
 	Destinations string        `help:"Folder of destination files; the shipped ones if it is not there." default:"${destinations}" type:"path"`
@@ -55,7 +56,7 @@ func (c *upCmd) Run(e *env) error {
 		}
 		defer closeListeners(profiled)
 	}
-	in, err := startInfra(e.ctx, c.infraFlags, e.log)
+	in, err := startInfra(e.ctx, c.infraFlags, c.Partitions, e.log)
 	if err != nil {
 		return interrupted(e.ctx, err)
 	}
