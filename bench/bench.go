@@ -115,7 +115,7 @@ func (b *bench) compareOrders(ctx context.Context) (*comparison, *halfLoad, erro
 	var half *halfLoad
 	for round := 1; round <= b.flags.Rounds; round++ {
 		b.log.Info("four-step orders", "round", round, "of", b.flags.Rounds)
-		err := b.withOrders(ctx, ebbOptions{partitions: 12}, func(o *ordersRun) error {
+		err := b.withOrders(ctx, ebbOptions{partitions: 1}, func(o *ordersRun) error {
 			w, err := o.saturated(ctx)
 			if err != nil {
 				return err

@@ -64,7 +64,7 @@ func (b *bench) profileCPU(ctx context.Context, p *profiled) error {
 	if err != nil {
 		return err
 	}
-	return b.withOrders(ctx, ebbOptions{partitions: 12, pprof: addr}, func(o *ordersRun) error {
+	return b.withOrders(ctx, ebbOptions{partitions: 1, pprof: addr}, func(o *ordersRun) error {
 		sampling, stop := context.WithCancel(ctx)
 		defer stop()
 		var g errgroup.Group
@@ -111,7 +111,7 @@ func (b *bench) countWire(ctx context.Context, p *profiled) error {
 	passing, stop := context.WithCancel(ctx)
 	var g errgroup.Group
 	g.Go(func() error { return wire.Run(passing) })
-	err = b.withOrders(ctx, ebbOptions{partitions: 12, postgres: wire.Addr()}, func(o *ordersRun) error {
+	err = b.withOrders(ctx, ebbOptions{partitions: 1, postgres: wire.Addr()}, func(o *ordersRun) error {
 		messages, transactions := wire.Counts(), int64(0)
 		transactions, err := o.ebb.db.transactions(ctx)
 		if err != nil {
