@@ -163,31 +163,26 @@ func (c *Consumer) judge(ctx context.Context, m journal.Claimed, end Ended) (hea
 
 // keep stores a result; the attempt is in flight until then, so that its lease protects it.
 func (c *Consumer) keep(ctx context.Context, r journal.Recording) {
-	err := c.record.ends.Submit(context.WithoutCancel(ctx), r, func(err error) {
-		c.flights.done()
-		c.noteLost(ctx, r.Claimed, err)
-	})
-	if err != nil {
-		c.flights.done()
-		c.noteLost(ctx, r.Claimed, err)
+	landed := c.landed(ctx, r.Claimed)
+	if err := c.record.ends.Submit(context.WithoutCancel(ctx), r, landed); err != nil {
+		landed(err)
 	}
 }
 
 func (c *Consumer) giveBack(ctx context.Context, m journal.Claimed, sent bool) {
-	err := c.release.Submit(context.WithoutCancel(ctx), journal.Return{Claimed: m, Worker: c.cfg.Worker, Sent: sent}, func(err error) {
-		c.flights.done()
-		c.noteLost(ctx, m, err)
-	})
-	if err != nil {
-		c.flights.done()
-		c.noteLost(ctx, m, err)
+	landed := c.landed(ctx, m)
+	if err := c.release.Submit(context.WithoutCancel(ctx), journal.Return{Claimed: m, Worker: c.cfg.Worker, Sent: sent}, landed); err != nil {
+		landed(err)
 	}
 }
 
-// noteLost says what happened to a result that was not stored; its lease will run out, and the step goes on from there.
-func (c *Consumer) noteLost(ctx context.Context, m journal.Claimed, err error) {
-	if err != nil {
-		c.log.WarnContext(ctx, "result was not stored", "saga", m.Saga.String(), "direction", m.Dir.String(), "epoch", m.Epoch, "error", err)
+// landed ends an attempt's flight once its end is stored, or cannot be: then its lease will run out, and the step goes on from there.
+func (c *Consumer) landed(ctx context.Context, m journal.Claimed) func(error) {
+	return func(err error) {
+		c.flights.done()
+		if err != nil {
+			c.log.WarnContext(ctx, "result was not stored", "saga", m.Saga.String(), "direction", m.Dir.String(), "epoch", m.Epoch, "error", err)
+		}
 	}
 }
 

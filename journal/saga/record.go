@@ -283,7 +283,17 @@ func (t *Step) next(env Env, wait time.Duration) Instant {
 
 // Release gives the claim of the epoch back on shutdown, without charge (G10). What was sent may have happened.
 func (a *Aggregate) Release(env Env, id ID, dest string, dir Direction, epoch int64, sent bool) error {
-	return a.giveBack(env, id, dest, dir, epoch, sent, "interrupted by shutdown")
+	s, t := a.lookup(id, dest, dir)
+	if t == nil {
+		return ErrNoStep
+	}
+	if t.State != Calling || t.Epoch != epoch {
+		return ErrFenced
+	}
+	t.Attempt--
+	a.back(env, s, t, sent, "interrupted by shutdown")
+	a.advance(env)
+	return nil
 }
 
 // Expire takes the claim of the epoch from a worker whose lease has run out. It counts as sent and is charged.
@@ -300,20 +310,6 @@ func (a *Aggregate) Expire(env Env, id ID, dest string, dir Direction) error {
 		// A step that ends its worker each time must not go on for ever.
 		t.park("patience is used up: " + t.Reason)
 	}
-	a.advance(env)
-	return nil
-}
-
-func (a *Aggregate) giveBack(env Env, id ID, dest string, dir Direction, epoch int64, sent bool, reason string) error {
-	s, t := a.lookup(id, dest, dir)
-	if t == nil {
-		return ErrNoStep
-	}
-	if t.State != Calling || t.Epoch != epoch {
-		return ErrFenced
-	}
-	t.Attempt--
-	a.back(env, s, t, sent, reason)
 	a.advance(env)
 	return nil
 }
