@@ -55,7 +55,7 @@ func New(cfg Config) (*Consumer, error) {
 	}
 	c.release = journal.NewGroup(journal.GroupConfig[journal.Return]{
 		Max: cfg.Batch, Linger: cfg.Linger, Pause: 100 * time.Millisecond,
-		Key: func(m journal.Return) journal.Key { return m.Aggregate },
+		Key: func(m journal.Return) any { return stepOf(m.Claimed) },
 		Run: func(ctx context.Context, b []journal.Return) ([]error, error) {
 			return watched(c.link, cfg.Store.Release)(ctx, b)
 		},
@@ -100,11 +100,13 @@ func (c *Consumer) Run(ctx context.Context) error {
 		groups.Go(func() { c.record.Run(store, hard) })
 	}
 	groups.Go(func() { c.release.Run(store, hard) })
+	c.record.consumers.join(c)
 	loops.Go(func() { stop(c.reader.Run(ctx)) })
 	loops.Go(func() { c.expire(ctx) })
 	loops.Go(func() { c.dispatch(ctx) })
 
 	<-ctx.Done()
+	c.record.consumers.leave(c)
 	c.flights.wait(c.cfg.Grace)
 	cut(errShutdown)
 	// What is cut off returns at once; to give it back takes a transaction. A database that is down must not keep us for ever.

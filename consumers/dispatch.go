@@ -14,7 +14,7 @@ func (c *Consumer) dispatch(ctx context.Context) {
 	wakes, unsubscribe := c.cfg.Store.Wakes(c.cfg.Destination)
 	defer unsubscribe()
 	for ctx.Err() == nil {
-		places, wait := c.reserve()
+		places, wait := c.reserve(c.cfg.Batch)
 		if places == 0 {
 			c.sleep(ctx, nil, wait)
 			continue
@@ -49,11 +49,12 @@ func (c *Consumer) claimRequest(places int) journal.ClaimRequest {
 	}
 }
 
-// reserve takes the places of attempts that may be claimed now; what is not used is to be given back.
-func (c *Consumer) reserve() (int, time.Duration) {
+// reserve takes the places of at most so many attempts that may be claimed now; what is not used is to be given back.
+func (c *Consumer) reserve(most int) (int, time.Duration) {
 	c.claiming.Lock()
 	defer c.claiming.Unlock()
 	n, wait := c.vacancies()
+	n = min(n, most)
 	c.flights.add(n)
 	return n, wait
 }

@@ -18,6 +18,8 @@ type Recorder struct {
 	ends  *journal.Group[journal.Recording]
 	polls *journal.Group[*poll]
 	link  *link
+	// consumers are those that may claim what results let go on.
+	consumers roster
 }
 
 // poll is one reader's poll on its way in, and what became of it.
@@ -53,19 +55,34 @@ func NewRecorder(cfg RecorderConfig) *Recorder {
 	r := &Recorder{store: cfg.Store, log: cfg.Logger, link: newLink()}
 	r.ends = journal.NewGroup(journal.GroupConfig[journal.Recording]{
 		Max: cfg.Batch, Linger: cfg.Linger, Pause: 100 * time.Millisecond,
-		Key: func(m journal.Recording) journal.Key { return m.Aggregate },
-		Run: func(ctx context.Context, b []journal.Recording) ([]error, error) {
-			return watched(r.link, r.store.Record)(ctx, b)
-		},
+		Key:       func(m journal.Recording) any { return stepOf(m.Claimed) },
+		Run:       r.recordEnds,
 		Alone:     r.minimal,
 		Retryable: journal.Retryable,
 	})
 	r.polls = journal.NewGroup(journal.GroupConfig[*poll]{
 		Max: maxPolls, Linger: cfg.Wait,
-		Key: func(p *poll) journal.Key { return journal.Key{ID: p.Reader.Name} },
+		Key: func(p *poll) any { return p.Reader.Name },
 		Run: r.ingest,
 	})
 	return r
+}
+
+// stepOf names what at most one member of a transaction may move.
+func stepOf(m journal.Claimed) any {
+	return struct {
+		stepID
+		dest string
+	}{stepID{m.Saga, m.Dir}, m.Dest}
+}
+
+// recordEnds stores the ends of attempts, and starts the attempts that they let go on.
+func (r *Recorder) recordEnds(ctx context.Context, ends []journal.Recording) ([]error, error) {
+	places := r.consumers.offering()
+	got, err := r.store.RecordOnward(ctx, ends, places.offer)
+	r.link.saw(err)
+	places.start(got.Claimed)
+	return got.Errs, err
 }
 
 // ingest takes polls in; the reader of a poll that fails tries again by itself.

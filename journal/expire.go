@@ -43,7 +43,7 @@ func (s *Store) Expire(ctx context.Context, destination string, limit int) (int,
 	if len(found) == 0 {
 		return 0, nil
 	}
-	errs, err := each(ctx, s, "expire", found, func(e *expired) *Claimed { return &e.Claimed }, (*unit).expire)
+	errs, err := each(ctx, s, "expire", found, func(e *expired) *Claimed { return &e.Claimed }, (*unit).expire, nil)
 	n := 0
 	for _, e := range errs {
 		if e == nil {

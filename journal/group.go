@@ -13,7 +13,7 @@ type GroupConfig[T any] struct {
 	// Linger is how long the first member waits for others while the previous batch is on its way; zero means not at all.
 	Linger time.Duration
 	// Key names what at most one member of a batch may touch.
-	Key func(T) Key
+	Key func(T) any
 	// Run stores a batch in one transaction: an error per member, or one for all.
 	Run func(ctx context.Context, batch []T) ([]error, error)
 	// Alone is called for a member whose batch of one failed by its own fault; nil means that the error is the member's.
@@ -82,7 +82,7 @@ func (g *Group[T]) Run(ctx, hard context.Context) {
 // collect gathers a batch with at most one member per key; what does not fit is left for the next. It reports false once ctx has
 // ended.
 func (g *Group[T]) collect(ctx context.Context, left []member[T]) (batch, rest []member[T], ok bool) {
-	seen := map[Key]bool{}
+	seen := map[any]bool{}
 	take := func(m member[T]) {
 		k := g.cfg.Key(m.value)
 		if len(batch) < g.cfg.Max && !seen[k] {

@@ -189,6 +189,7 @@ func (u *unit) claimFresh(ctx context.Context, req ClaimRequest, records []Recor
 		if t == nil || t.State != saga.Ready || t.Epoch > 0 || len(t.Rules.After) > 0 {
 			continue
 		}
+		u.claimedFor(req.Destination)
 		u.claim(ctx, req, candidate{e.ID, saga.Do, e.Aggregate}, &material{body: e.Body, at: u.env.Now.Time(), traceparent: e.TraceParent}, &out)
 	}
 	got.Claimed, got.Settled = out.Claimed, out.Settled

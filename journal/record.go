@@ -35,13 +35,18 @@ type Exchange struct {
 
 // Record stores how attempts ended, in one transaction: end states, receipts, undo requests, what follows from them, and the
 // events that say so. The result has an error per member: nil, saga.ErrFenced for a result that came too late to count (its
-// exchange is kept), or why its aggregate could not be changed. The aggregates of the members must differ.
+// exchange is kept), or why its aggregate could not be changed. The steps of the members must differ.
 func (s *Store) Record(ctx context.Context, members []Recording) ([]error, error) {
-	return each(ctx, s, "record", members, func(m *Recording) *Claimed { return &m.Claimed }, (*unit).record)
+	return each(ctx, s, "record", members, recordedClaim, (*unit).record, nil)
 }
 
-// each runs one transition per member in one transaction, and gives an error per member.
-func each[T any](ctx context.Context, s *Store, name string, members []T, of func(*T) *Claimed, move func(*unit, *T) error) ([]error, error) {
+func recordedClaim(m *Recording) *Claimed { return &m.Claimed }
+
+// each runs one transition per member in one transaction, and gives an error per member; after, if there is any, follows in the same
+// transaction.
+func each[T any](
+	ctx context.Context, s *Store, name string, members []T, of func(*T) *Claimed, move func(*unit, *T) error, after func(*unit, []error),
+) ([]error, error) {
 	needs := make([]need, len(members))
 	for i := range members {
 		c := of(&members[i])
@@ -55,6 +60,9 @@ func each[T any](ctx context.Context, s *Store, name string, members []T, of fun
 			if errs[i] = u.aggs[c.Aggregate].err; errs[i] == nil {
 				errs[i] = move(u, &members[i])
 			}
+		}
+		if after != nil {
+			after(u, errs)
 		}
 		return nil
 	})
@@ -78,6 +86,9 @@ func (u *unit) record(m *Recording) error {
 	}
 	settled := was != saga.Succeeded && t.State == saga.Succeeded
 	u.rows.call(u.env, m, settled, err != nil)
+	if settled && m.Dir == saga.Do {
+		u.settled[replyKey{m.Saga, m.Dest}] = Response{m.Exchange.Status, m.Exchange.Body}
+	}
 	if settled && m.Dir == saga.Do && m.Result.Revert == saga.RevertPinned {
 		u.rows.request(m.Saga, &saga.Step{Dest: m.Dest, Dir: saga.Undo, SpecVersion: t.SpecVersion}, m.Route, m.Undo)
 	}
@@ -123,9 +134,9 @@ type Return struct {
 	Sent bool
 }
 
-// Release gives claims back without charge (G10), in one transaction. The aggregates of the members must differ.
+// Release gives claims back without charge (G10), in one transaction. The steps of the members must differ.
 func (s *Store) Release(ctx context.Context, members []Return) ([]error, error) {
-	return each(ctx, s, "release", members, func(m *Return) *Claimed { return &m.Claimed }, (*unit).giveBack)
+	return each(ctx, s, "release", members, func(m *Return) *Claimed { return &m.Claimed }, (*unit).giveBack, nil)
 }
 
 func (u *unit) giveBack(m *Return) error {

@@ -95,6 +95,8 @@ type Store struct {
 	hub     *hub
 	// histories knows aggregates that are not loaded whole.
 	histories *histories
+	// replies remembers what requests of later steps are made of.
+	replies *replies
 	// skipLock is set only by the test that proves that the lock is needed.
 	skipLock bool
 }
@@ -105,7 +107,7 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	return &Store{cfg: cfg, pool: cfg.Pool, log: cfg.Logger, catalog: newCatalog(), hub: newHub(), histories: newHistories()}, nil
+	return &Store{cfg: cfg, pool: cfg.Pool, log: cfg.Logger, catalog: newCatalog(), hub: newHub(), histories: newHistories(), replies: newReplies()}, nil
 }
 
 // RoleOf says what the event type means to its aggregate.

@@ -20,8 +20,9 @@ type unit struct {
 	tx    pgx.Tx
 	env   saga.Env
 	aggs  map[Key]*loaded
-	// scopes are the destinations whose transitions these are, or what the compensator does, for failpoints.
-	scopes []string
+	// scopes are the destinations whose transitions these are, or what the compensator does, for failpoints; claims are those that
+	// claimed beside it.
+	scopes, claims []string
 	// keys are the locked aggregates in a fixed order, so that what is written does not depend on the order of a map.
 	keys []Key
 	// needs are what transitions are about, by aggregate.
@@ -35,6 +36,8 @@ type unit struct {
 	emitted int64
 	// tombs are the cancels to keep.
 	tombs map[Key]*Cancel
+	// settled are the replies of do steps that this transaction settles.
+	settled map[replyKey]Response
 	// ready collects the destinations that have got something to claim.
 	ready map[string]bool
 }
@@ -103,7 +106,7 @@ func (s *Store) transact(ctx context.Context, name string, needs []need, decide 
 }
 
 func (s *Store) newUnit() *unit {
-	return &unit{store: s, aggs: map[Key]*loaded{}, evidence: map[stepKey]evidence{}, ready: map[string]bool{}}
+	return &unit{store: s, aggs: map[Key]*loaded{}, evidence: map[stepKey]evidence{}, settled: map[replyKey]Response{}, ready: map[string]bool{}}
 }
 
 // expect notes the aggregates that are going to be loaded and returns their locks in order.
@@ -145,14 +148,29 @@ func (u *unit) in(scope string) {
 	}
 }
 
-// failpoint hits the transition's place, and that of every scope in it.
+// claimedFor notes that the transaction claims for a destination beside what else it does.
+func (u *unit) claimedFor(dest string) {
+	if !slices.Contains(u.claims, dest) {
+		u.claims = append(u.claims, dest)
+	}
+}
+
+// failpoint hits the transition's place, and that of every scope in it; claims have theirs in whatever transaction they are made.
 func (u *unit) failpoint(name, place string) error {
 	if !failpoint.Active() {
 		return nil
 	}
-	err := failpoint.Hit("journal." + name + place)
-	for _, scope := range u.scopes {
-		err = errors.Join(err, failpoint.Hit("journal."+name+place+"."+scope))
+	err := hitAll("journal."+name+place, u.scopes)
+	if len(u.claims) > 0 {
+		err = errors.Join(err, hitAll("journal.claim"+place, u.claims))
+	}
+	return err
+}
+
+func hitAll(name string, scopes []string) error {
+	err := failpoint.Hit(name)
+	for _, scope := range scopes {
+		err = errors.Join(err, failpoint.Hit(name+"."+scope))
 	}
 	return err
 }

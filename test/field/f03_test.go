@@ -28,6 +28,30 @@ func TestF03(t *testing.T) {
 		s.oracle()
 	})
 
+	// Billing is claimed in the transaction that records the last result it waited for: all of it happens, or nothing.
+	for _, at := range []struct {
+		name  string
+		state string
+		calls int // of the two that billing comes after
+	}{
+		{"journal.claim.before-commit.billing", "WAITING", 3},
+		{"journal.claim.after-commit.billing", "CALLING", 2},
+	} {
+		t.Run("P1 with the result it waited for, "+at.name, func(t *testing.T) {
+			t.Parallel()
+			f := chain().with(sim.Billing, leased).with(sim.Shipping, leased).with(sim.FraudCheck, leased)
+			s := start(t, f, failpoints(at.name+"=kill@1"))
+			id := s.create()
+			s.killed(at.name)
+			require.Equal(t, at.state, s.step(id, sim.Billing, "do").State)
+			require.Empty(t, s.calls(id, sim.Billing, ""))
+			s.restart()
+			s.completed(id, 1)
+			require.Len(t, append(s.calls(id, sim.Shipping, sim.Do), s.calls(id, sim.FraudCheck, sim.Do)...), at.calls)
+			s.oracle()
+		})
+	}
+
 	t.Run("P1 claimed, not called", func(t *testing.T) {
 		t.Parallel()
 		s := start(t, chain().with(sim.Billing, leased), failpoints("consumers.before-send.billing=kill@1"))
