@@ -26,9 +26,7 @@ type Consumer struct {
 	limiter *rate.Limiter
 	flights *flights
 	link    *link
-	// polled is the size of the last poll, looked when the backlog was last looked at; only the reading loop uses them.
-	polled int
-	looked time.Time
+	since   intakeSince
 	// claiming makes counting the free places and taking them one step.
 	claiming sync.Mutex
 	// calls is the context of attempts; Run sets it.

@@ -32,19 +32,23 @@ func (c *Consumer) first(ctx context.Context) (map[intake.TopicPartition]int64, 
 	return out, nil
 }
 
-// fullPoll is a poll after which there is probably more to read at once.
-const fullPoll = 100
+// intakeSince is what was taken in since the backlog was last looked at; only the reading loop uses it.
+type intakeSince struct {
+	looked         time.Time
+	events, queued int
+}
 
-// ready holds reading back while the destination has more to do than it should, so that lag stays visible in Kafka. It looks after
-// each full poll, and else seldom.
+// ready holds reading back while the destination has more to do than it should, so that lag stays visible in Kafka. It looks when
+// enough was taken in to make a difference, and else seldom.
 func (c *Consumer) ready(ctx context.Context) error {
 	const often, seldom = 50 * time.Millisecond, 250 * time.Millisecond
-	if c.polled < fullPoll && time.Since(c.looked) < seldom {
+	since := c.since
+	if since.events <= c.cfg.Backlog/10 && since.queued <= c.cfg.Queue/2 && time.Since(since.looked) < seldom {
 		return ctx.Err()
 	}
 	for {
-		behind, err := c.cfg.Store.Behind(ctx, c.cfg.Destination, c.cfg.Backlog, c.cfg.Queue)
-		c.looked = time.Now()
+		behind, err := c.behind(ctx, since.queued > 0)
+		c.since = intakeSince{looked: time.Now()}
 		if err != nil || !behind {
 			return ctx.Err() // a database that is down shows when the records are to be taken in
 		}
@@ -54,6 +58,16 @@ func (c *Consumer) ready(ctx context.Context) error {
 		case <-time.After(often):
 		}
 	}
+}
+
+// behind tells whether the destination has more steps due, or more queued behind others, than it should take in.
+func (c *Consumer) behind(ctx context.Context, queueing bool) (bool, error) {
+	due, err := c.cfg.Store.Due(ctx, c.cfg.Destination, c.cfg.Backlog+1)
+	if err != nil || due > c.cfg.Backlog || !queueing {
+		return due > c.cfg.Backlog, err
+	}
+	queued, err := c.cfg.Store.Queued(ctx, c.cfg.Destination)
+	return queued > c.cfg.Queue, err
 }
 
 // take makes a poll's records durable.
@@ -66,11 +80,12 @@ func (c *Consumer) take(ctx context.Context, ids map[string][16]byte, records []
 		}
 	}
 	reader := journal.Reader{Name: c.cfg.Group, Destination: c.cfg.Destination, TopicIDs: ids}
-	c.polled = len(records)
 	got, err := c.ingest(ctx, reader, list)
 	if err != nil {
 		return err
 	}
+	c.since.events += got.Events
+	c.since.queued += got.Queued
 	c.cfg.Metrics.ingested(c.cfg.Destination, got, records)
 	if got.DeadLetters > 0 {
 		c.log.WarnContext(ctx, "records became dead letters", "count", got.DeadLetters)

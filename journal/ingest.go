@@ -67,6 +67,8 @@ type Ingested struct {
 	Events      int // steps of the destination moved on or were known already
 	Skipped     int // nulls, and events whose plan does not have the destination
 	DeadLetters int
+	// Queued are events that wait at the destination behind earlier ones of their aggregates.
+	Queued int
 	// Claimed are steps that were due at once and were claimed in the same transaction, and Settled those that needed no call.
 	Claimed []Claimed
 	Settled int
@@ -165,6 +167,9 @@ func (u *unit) takeAll(p Intake, plans [][]saga.Planned, got *Ingested) error {
 			got.Events++
 			if err := u.take(p.Reader, rec, plans[i]); err != nil {
 				return err
+			}
+			if u.aggs[rec.Event.Aggregate].agg.Queues(rec.Event.ID, p.Reader.Destination) {
+				got.Queued++
 			}
 		default:
 			got.Skipped++

@@ -26,6 +26,8 @@ type need struct {
 const (
 	wholeHistory = 0
 	noHistory    = math.MaxInt64
+
+	noHistoryText = "9223372036854775807"
 )
 
 // about is the need of a transition of one saga.
@@ -55,7 +57,7 @@ type loadedTombstone struct {
 }
 
 // longHistory is the number of sagas up to which an aggregate is loaded whole, by one look-up; beyond it is chosen.
-const longHistory = 16
+const longHistory = 6
 
 const (
 	nowSQL = "SELECT clock_timestamp(), nextval('ebb.completion'), (SELECT count(*) FROM ebb.destinations)"
@@ -77,22 +79,26 @@ ORDER BY s.id, t.place`
 
 	concern = `(s.state IN ('RUNNING', 'FAILING', 'COMPENSATING') OR s.attention <> '' OR s.late_open OR (s.role = 'create' AND s.state = 'COMPENSATED'))`
 
-	// Of a long history: what concerns, what the transition is about, what it asks for by version, and what is later than an open create.
+	// Of a long history: what concerns, what the transition is about, what it asks for by version, and what is later than an open
+	// create. Each part is told to be worked out by itself: joined freely, the planner may read histories whole.
 	chosenSQL = `WITH k AS MATERIALIZED (
 	SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[]) AS k (t, i, v)
-), chosen AS (
-	SELECT s.id FROM k JOIN ebb.sagas s ON s.aggregate_type = k.t AND s.aggregate_id = k.i WHERE ` + concern + `
+), concerned AS MATERIALIZED (
+	SELECT s.id, s.aggregate_type, s.aggregate_id, s.aggregate_version, s.role, s.state
+	FROM k JOIN ebb.sagas s ON s.aggregate_type = k.t AND s.aggregate_id = k.i WHERE ` + concern + `
+), opened AS MATERIALIZED (
+	SELECT aggregate_type, aggregate_id, min(aggregate_version) AS v FROM concerned
+	WHERE role = 'create' AND state <> 'COMPENSATED' GROUP BY aggregate_type, aggregate_id
+), chosen AS MATERIALIZED (
+	SELECT id FROM concerned
 	UNION
 	SELECT id FROM unnest($4::uuid[]) AS id
 	UNION
 	SELECT s.id FROM k JOIN ebb.sagas s ON s.aggregate_type = k.t AND s.aggregate_id = k.i AND s.aggregate_version >= k.v
+	WHERE k.v < ` + noHistoryText + `
 	UNION
-	SELECT s.id FROM k
-	CROSS JOIN LATERAL (
-		SELECT min(s.aggregate_version) AS v FROM ebb.sagas s
-		WHERE s.aggregate_type = k.t AND s.aggregate_id = k.i AND ` + concern + ` AND s.role = 'create' AND s.state <> 'COMPENSATED'
-	) AS c
-	JOIN ebb.sagas s ON s.aggregate_type = k.t AND s.aggregate_id = k.i AND s.aggregate_version > c.v
+	SELECT s.id FROM opened o JOIN ebb.sagas s
+	ON s.aggregate_type = o.aggregate_type AND s.aggregate_id = o.aggregate_id AND s.aggregate_version > o.v
 )
 SELECT ` + sagaColumns + `, ` + stepColumns + `
 FROM chosen c JOIN ebb.sagas s ON s.id = c.id JOIN ebb.steps t ON t.saga_id = s.id

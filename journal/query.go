@@ -163,25 +163,34 @@ type Backlog struct {
 	Oldest time.Duration
 }
 
-const behindSQL = `SELECT
-	(SELECT count(*) FROM (
-		SELECT FROM ebb.steps WHERE destination = $1 AND state IN ('READY', 'RESOLVING') LIMIT $2) AS due),
-	(SELECT count(*) - count(DISTINCT (w.aggregate_type, w.aggregate_id)) FROM (
-		SELECT s.aggregate_type, s.aggregate_id FROM ebb.steps t JOIN ebb.sagas s ON s.id = t.saga_id
-		WHERE t.destination = $1 AND t.state = 'WAITING' AND NOT EXISTS (
-			SELECT FROM ebb.sagas p
-			WHERE p.aggregate_type = s.aggregate_type AND p.aggregate_id = s.aggregate_id AND p.attention <> '')
-		LIMIT 5000) AS w)`
+const (
+	dueSQL = `SELECT count(*) FROM (
+	SELECT FROM ebb.steps WHERE destination = $1 AND state IN ('READY', 'RESOLVING') LIMIT $2) AS due`
 
-// Behind tells whether the destination has more steps due, or more queued behind others of their aggregates, than it should take in.
-// What is queued behind something that an operator must look at does not count: it may wait for long, and others must not wait with
-// it.
-func (s *Store) Behind(ctx context.Context, destination string, due, queued int) (bool, error) {
-	var d, q int
-	if err := s.pool.QueryRow(ctx, behindSQL, destination, due+1).Scan(&d, &q); err != nil {
-		return false, fmt.Errorf("backlog of %s: %w", destination, err)
+	queuedSQL = `SELECT count(*) - count(DISTINCT (w.aggregate_type, w.aggregate_id)) FROM (
+	SELECT s.aggregate_type, s.aggregate_id FROM ebb.steps t JOIN ebb.sagas s ON s.id = t.saga_id
+	WHERE t.destination = $1 AND t.state = 'WAITING' AND NOT EXISTS (
+		SELECT FROM ebb.sagas p
+		WHERE p.aggregate_type = s.aggregate_type AND p.aggregate_id = s.aggregate_id AND p.attention <> '')
+	LIMIT 5000) AS w`
+)
+
+// Due counts the steps of the destination that are due, up to most.
+func (s *Store) Due(ctx context.Context, destination string, most int) (int, error) {
+	return s.count(ctx, destination, dueSQL, destination, most)
+}
+
+// Queued counts the steps that wait at the destination behind others of their aggregates. What waits behind something that an operator
+// must look at does not count: it may wait for long, and others must not wait with it. It is costly where much waits.
+func (s *Store) Queued(ctx context.Context, destination string) (int, error) {
+	return s.count(ctx, destination, queuedSQL, destination)
+}
+
+func (s *Store) count(ctx context.Context, destination, sql string, args ...any) (n int, err error) {
+	if err := s.pool.QueryRow(ctx, sql, args...).Scan(&n); err != nil {
+		return 0, fmt.Errorf("backlog of %s: %w", destination, err)
 	}
-	return d > due || q > queued, nil
+	return n, nil
 }
 
 // BacklogOf reads a destination's backlog.

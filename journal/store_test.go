@@ -438,25 +438,27 @@ func TestPollsOfSeveralReadersShareATransaction(t *testing.T) {
 	require.Equal(t, "WAITING", b.saga(1).state("b", "do"))
 }
 
-func TestBehindCountsWhatIsDueAndWhatWaitsItsTurn(t *testing.T) {
+func TestBacklogIsWhatIsDueAndWhatWaitsItsTurn(t *testing.T) {
 	t.Parallel()
 	b := setup(t, dest("a").on("OrderCreated", "OrderStatusUpdated"))
-	behind := func(due, waiting int) bool {
-		got, err := b.Behind(t.Context(), "a", due, waiting)
+	backlog := func(most int) [2]int {
+		due, err := b.Due(t.Context(), "a", most)
 		require.NoError(t, err)
-		return got
+		queued, err := b.Queued(t.Context(), "a")
+		require.NoError(t, err)
+		return [2]int{due, queued}
 	}
 	for n := 1; n <= 4; n++ {
-		b.read("a", event(n, "OrderStatusUpdated", "o-1", int64(n)))
+		got := b.read("a", event(n, "OrderStatusUpdated", "o-1", int64(n)))
+		require.Equal(t, min(n-1, 1), got.Queued, "the first waits for nothing")
 	}
-	b.read("a", event(5, "OrderCreated", "o-2", 1))
-	require.False(t, behind(2, 2), "two are due; three wait at one aggregate, so two are queued")
-	require.True(t, behind(1, 2))
-	require.True(t, behind(2, 1))
+	require.Zero(t, b.read("a", event(5, "OrderCreated", "o-2", 1)).Queued)
+	require.Equal(t, [2]int{2, 2}, backlog(9), "three wait at one aggregate, so two are queued")
+	require.Equal(t, [2]int{1, 2}, backlog(1))
 	for _, c := range b.claim("a") {
 		require.NoError(t, b.end(c, saga.Result{Class: saga.ClassRefused, Reason: "no"}))
 	}
 	_, err := b.pool.Exec(t.Context(), "UPDATE ebb.sagas SET attention = 'look' WHERE id = $1", [16]byte(eventID(1)))
 	require.NoError(t, err)
-	require.False(t, behind(2, 0), "what waits behind something parked does not count")
+	require.Zero(t, backlog(9)[1], "what waits behind something parked does not count")
 }

@@ -69,32 +69,42 @@ func (a *Aggregate) inTurn(s *Saga, t *Step) bool {
 	return a.doInTurn(s, t)
 }
 
-// doInTurn: the destinations it comes after are done, nothing earlier of the aggregate is being unwound, and nothing earlier of
-// it is open at the destination (G8).
+// doInTurn: the destinations it comes after are done, and it does not queue behind earlier events of its aggregate.
 func (a *Aggregate) doInTurn(s *Saga, t *Step) bool {
 	for _, dep := range t.Rules.After {
 		if d := s.Step(dep, Do); d != nil && !d.passed() {
 			return false
 		}
 	}
+	return !a.queues(s, t)
+}
+
+// Queues tells whether the do step waits for earlier events of its aggregate.
+func (a *Aggregate) Queues(id ID, dest string) bool {
+	s, t := a.lookup(id, dest, Do)
+	return t != nil && t.State == Waiting && a.queues(s, t)
+}
+
+// queues: something earlier of the aggregate is being unwound, or is open at the destination (G8).
+func (a *Aggregate) queues(s *Saga, t *Step) bool {
 	for _, e := range a.Sagas {
 		if !before(e, s) {
 			break
 		}
 		if e.State.Unwinding() {
-			return false
+			return true
 		}
 		if t.Rules.Ordering == OrderNone {
 			continue
 		}
 		if d := e.Step(t.Dest, Do); d != nil && d.holds(t.Rules.Ordering) {
-			return false
+			return true
 		}
 		if u := e.Step(t.Dest, Undo); u != nil && !u.State.Settled() {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // holds tells whether an open do step holds later events back.
