@@ -46,7 +46,7 @@ func New(cfg Config) (*Consumer, error) {
 	c := &Consumer{
 		cfg: cfg, log: cfg.Logger, record: record, link: record.link,
 		breaker: newBreaker(cfg.BreakerAfter, cfg.ProbeEvery, cfg.ProbeMax, cfg.Concurrency),
-		health:  newHealth(), flights: newFlights(),
+		health:  newHealth(), flights: newFlights(cfg.Concurrency),
 	}
 	if cfg.RateEvery > 0 {
 		c.limiter = rate.NewLimiter(rate.Every(cfg.RateEvery), max(cfg.RateBurst, 1))
@@ -122,62 +122,3 @@ func (c *Consumer) Run(ctx context.Context) error {
 
 // errShutdown is the cause of calls that are cut off at the end of the grace.
 var errShutdown = errors.New("shutting down")
-
-// flights counts attempts from their claim until their end is stored.
-type flights struct {
-	mu    sync.Mutex
-	n     int
-	freed chan struct{} // has a value after a place became free
-	idle  chan struct{} // closed while n is 0
-}
-
-func newFlights() *flights {
-	f := &flights{freed: make(chan struct{}, 1), idle: make(chan struct{})}
-	close(f.idle)
-	return f
-}
-
-// add counts n more in flight, or fewer.
-func (f *flights) add(n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	was := f.n
-	f.n += n
-	switch {
-	case was == 0 && f.n > 0:
-		f.idle = make(chan struct{})
-	case was > 0 && f.n == 0:
-		close(f.idle)
-	}
-	if n < 0 {
-		select {
-		case f.freed <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (f *flights) done() { f.add(-1) }
-
-func (f *flights) count() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.n
-}
-
-// wait waits until nothing is in flight, at most for d; negative means for ever.
-func (f *flights) wait(d time.Duration) {
-	f.mu.Lock()
-	idle := f.idle
-	f.mu.Unlock()
-	if d < 0 {
-		<-idle
-		return
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-idle:
-	case <-t.C:
-	}
-}

@@ -14,14 +14,14 @@ func (c *Consumer) dispatch(ctx context.Context) {
 	wakes, unsubscribe := c.cfg.Store.Wakes(c.cfg.Destination)
 	defer unsubscribe()
 	for ctx.Err() == nil {
-		places, wait := c.reserve(c.cfg.Batch)
+		places, wait := c.reserve(fromQueue, c.cfg.Batch)
 		if places == 0 {
 			c.sleep(ctx, nil, wait)
 			continue
 		}
 		started := time.Now()
 		batch, err := c.claim(ctx, places)
-		c.flights.add(len(batch.Claimed) - places)
+		c.flights.add(fromQueue, len(batch.Claimed)-places)
 		if err != nil {
 			if ctx.Err() == nil {
 				c.log.WarnContext(ctx, "claim failed, trying again", "error", err)
@@ -29,7 +29,10 @@ func (c *Consumer) dispatch(ctx context.Context) {
 			c.sleep(ctx, nil, 200*time.Millisecond)
 			continue
 		}
-		c.start(batch.Claimed, started)
+		c.start(fromQueue, batch.Claimed, started)
+		if batch.More {
+			c.flights.want(time.Now(), fromQueue)
+		}
 		if !batch.More || len(batch.Claimed)+batch.Settled == 0 {
 			c.sleep(ctx, wakes, c.untilDue(batch))
 		}
@@ -50,12 +53,11 @@ func (c *Consumer) claimRequest(places int) journal.ClaimRequest {
 }
 
 // reserve takes the places of at most so many attempts that may be claimed now; what is not used is to be given back.
-func (c *Consumer) reserve(most int) (int, time.Duration) {
+func (c *Consumer) reserve(by cause, most int) (int, time.Duration) {
 	c.claiming.Lock()
 	defer c.claiming.Unlock()
-	n, wait := c.vacancies()
-	n = min(n, most)
-	c.flights.add(n)
+	n, wait := c.vacancies(by, most)
+	c.flights.add(by, n)
 	return n, wait
 }
 
@@ -72,10 +74,10 @@ func (c *Consumer) untilDue(b journal.ClaimBatch) time.Duration {
 }
 
 // vacancies is how many claims may be made now, and how long to wait if there are none.
-func (c *Consumer) vacancies() (int, time.Duration) {
-	flying := c.flights.count()
-	n := min(c.cfg.Concurrency-flying, c.cfg.Batch)
-	allowed, wait := c.breaker.allow(time.Now(), flying)
+func (c *Consumer) vacancies(by cause, most int) (int, time.Duration) {
+	now := time.Now()
+	n := c.flights.free(now, by, min(most, c.cfg.Batch))
+	allowed, wait := c.breaker.allow(now, c.flights.count())
 	n = min(n, allowed)
 	if n <= 0 {
 		return 0, wait
@@ -106,24 +108,30 @@ func (c *Consumer) sleep(ctx context.Context, wakes <-chan struct{}, d time.Dura
 }
 
 // start begins the attempts of the claims, whose places are reserved.
-func (c *Consumer) start(claimed []journal.Claimed, started time.Time) {
+func (c *Consumer) start(from cause, claimed []journal.Claimed, started time.Time) {
 	if c.limiter != nil {
 		// Both loops may have seen the same tokens: what was taken beyond them is a debt.
 		c.limiter.ReserveN(time.Now(), len(claimed))
 	}
 	deadline := started.Add(c.cfg.LeaseMargin)
 	for _, m := range claimed {
-		go c.attempt(c.calls, m, deadline)
+		go c.attempt(c.calls, flight{m, from}, deadline)
 	}
 }
 
+// flight is an attempt under way.
+type flight struct {
+	journal.Claimed
+	from cause
+}
+
 // attempt makes one call and hands over how it ended.
-func (c *Consumer) attempt(ctx context.Context, m journal.Claimed, deadline time.Time) {
+func (c *Consumer) attempt(ctx context.Context, m flight, deadline time.Time) {
 	if err := failpoint.HitIn("consumers.before-send", m.Dest); err != nil {
 		c.giveBack(ctx, m, false)
 		return
 	}
-	end := c.cfg.Endpoint.Attempt(ctx, Call{Claimed: m, Key: Key(m), Deadline: deadline})
+	end := c.cfg.Endpoint.Attempt(ctx, Call{Claimed: m.Claimed, Key: Key(m.Claimed), Deadline: deadline})
 	if err := failpoint.HitIn("consumers.after-reply", m.Dest); err != nil {
 		c.giveBack(ctx, m, end.Exchange.Sent)
 		return
@@ -134,9 +142,9 @@ func (c *Consumer) attempt(ctx context.Context, m journal.Claimed, deadline time
 		return
 	}
 	result := saga.Result{Class: end.Class, Reason: end.Reason, RetryAfter: end.RetryAfter, Revert: end.Revert}
-	result.Healthy, result.Outage = c.judge(ctx, m, end)
-	c.keep(ctx, journal.Recording{
-		Claimed: m, Worker: c.cfg.Worker, SpecHash: end.SpecHash, Result: result, Exchange: end.Exchange, Undo: end.Undo,
+	result.Healthy, result.Outage = c.judge(ctx, m.Claimed, end)
+	c.keep(ctx, m, journal.Recording{
+		Claimed: m.Claimed, Worker: c.cfg.Worker, SpecHash: end.SpecHash, Result: result, Exchange: end.Exchange, Undo: end.Undo,
 	})
 }
 
@@ -163,24 +171,24 @@ func (c *Consumer) judge(ctx context.Context, m journal.Claimed, end Ended) (hea
 }
 
 // keep stores a result; the attempt is in flight until then, so that its lease protects it.
-func (c *Consumer) keep(ctx context.Context, r journal.Recording) {
-	landed := c.landed(ctx, r.Claimed)
+func (c *Consumer) keep(ctx context.Context, m flight, r journal.Recording) {
+	landed := c.landed(ctx, m)
 	if err := c.record.ends.Submit(context.WithoutCancel(ctx), r, landed); err != nil {
 		landed(err)
 	}
 }
 
-func (c *Consumer) giveBack(ctx context.Context, m journal.Claimed, sent bool) {
+func (c *Consumer) giveBack(ctx context.Context, m flight, sent bool) {
 	landed := c.landed(ctx, m)
-	if err := c.release.Submit(context.WithoutCancel(ctx), journal.Return{Claimed: m, Worker: c.cfg.Worker, Sent: sent}, landed); err != nil {
+	if err := c.release.Submit(context.WithoutCancel(ctx), journal.Return{Claimed: m.Claimed, Worker: c.cfg.Worker, Sent: sent}, landed); err != nil {
 		landed(err)
 	}
 }
 
 // landed ends an attempt's flight once its end is stored, or cannot be: then its lease will run out, and the step goes on from there.
-func (c *Consumer) landed(ctx context.Context, m journal.Claimed) func(error) {
+func (c *Consumer) landed(ctx context.Context, m flight) func(error) {
 	return func(err error) {
-		c.flights.done()
+		c.flights.add(m.from, -1)
 		if err != nil {
 			c.log.WarnContext(ctx, "result was not stored", "saga", m.Saga.String(), "direction", m.Dir.String(), "epoch", m.Epoch, "error", err)
 		}

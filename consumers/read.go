@@ -95,12 +95,12 @@ func (c *Consumer) take(ctx context.Context, ids map[string][16]byte, records []
 
 // ingest stores the records, and starts at once what is due at once.
 func (c *Consumer) ingest(ctx context.Context, reader journal.Reader, list []journal.Record) (journal.Ingested, error) {
-	places, _ := c.reserve(c.cfg.Batch)
-	defer func() { c.flights.add(-places) }()
+	places, _ := c.reserve(fromQueue, c.cfg.Batch)
+	defer func() { c.flights.add(fromQueue, -places) }()
 	started := time.Now()
 	got, err := c.record.take(ctx, journal.Intake{Reader: reader, Records: list, Claim: c.claimRequest(places)})
 	if err == nil {
-		c.start(got.Claimed, started)
+		c.start(fromQueue, got.Claimed, started)
 		places -= len(got.Claimed)
 	}
 	return got, err

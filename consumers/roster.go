@@ -40,8 +40,11 @@ func (r *roster) reserve(destination string, n int) (*Consumer, int) {
 	if c == nil {
 		return nil, 0
 	}
-	n, _ = c.reserve(n)
-	return c, n
+	got, _ := c.reserve(fromResult, n)
+	if got < n {
+		c.flights.want(time.Now(), fromResult)
+	}
+	return c, got
 }
 
 // offering are the places that one transaction was offered.
@@ -78,9 +81,9 @@ func (o *offering) start(claimed []journal.Claimed) {
 	}
 	for dest, g := range o.given {
 		mine := byDest[dest]
-		g.to.start(mine, o.started)
+		g.to.start(fromResult, mine, o.started)
 		if unused := g.places - len(mine); unused > 0 {
-			g.to.flights.add(-unused)
+			g.to.flights.add(fromResult, -unused)
 		}
 	}
 }

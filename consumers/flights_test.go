@@ -1,0 +1,38 @@
+package consumers
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPlacesAreSharedWhileBothCausesWantMore(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	f := newFlights(5)
+	require.Equal(t, 5, f.free(now, fromQueue, 9), "who is alone has all")
+	require.Equal(t, 5, f.free(now, fromResult, 9))
+	f.add(fromQueue, 5)
+	require.Zero(t, f.free(now, fromResult, 1))
+	f.want(now, fromResult)
+	f.add(fromQueue, -1)
+	require.Zero(t, f.free(now, fromQueue, 1), "three are the queue's share, and it has four")
+	require.Equal(t, 1, f.free(now, fromResult, 2))
+	f.add(fromResult, 1)
+	f.add(fromQueue, -2)
+	require.Equal(t, 1, f.free(now, fromQueue, 9))
+	f.want(now, fromQueue)
+	require.Equal(t, 1, f.free(now, fromResult, 9), "two are the results' share, and they have one")
+	require.Equal(t, 2, f.free(now.Add(hungry), fromResult, 9), "a want is forgotten")
+}
+
+func TestTheOnlyPlaceIsTheQueues(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	f := newFlights(1)
+	f.want(now, fromQueue)
+	f.want(now, fromResult)
+	require.Equal(t, 1, f.free(now, fromQueue, 1))
+	require.Zero(t, f.free(now, fromResult, 1))
+}
