@@ -46,7 +46,7 @@ func New(cfg Config) (*Consumer, error) {
 	c := &Consumer{
 		cfg: cfg, log: cfg.Logger, record: record, link: record.link,
 		breaker: newBreaker(cfg.BreakerAfter, cfg.ProbeEvery, cfg.ProbeMax, cfg.Concurrency),
-		health:  newHealth(), flights: newFlights(cfg.Concurrency),
+		health:  newHealth(), flights: newFlights(cfg.Concurrency, cfg.Batch),
 	}
 	if cfg.RateEvery > 0 {
 		c.limiter = rate.NewLimiter(rate.Every(cfg.RateEvery), max(cfg.RateBurst, 1))

@@ -127,12 +127,8 @@ type flight struct {
 
 // attempt makes one call and hands over how it ended.
 func (c *Consumer) attempt(ctx context.Context, m flight, deadline time.Time) {
-	if err := failpoint.HitIn("consumers.before-send", m.Dest); err != nil {
-		c.giveBack(ctx, m, false)
-		return
-	}
-	end := c.cfg.Endpoint.Attempt(ctx, Call{Claimed: m.Claimed, Key: Key(m.Claimed), Deadline: deadline})
-	if err := failpoint.HitIn("consumers.after-reply", m.Dest); err != nil {
+	end, err := c.call(ctx, m.Claimed, deadline)
+	if err != nil {
 		c.giveBack(ctx, m, end.Exchange.Sent)
 		return
 	}
@@ -146,6 +142,15 @@ func (c *Consumer) attempt(ctx context.Context, m flight, deadline time.Time) {
 	c.keep(ctx, m, journal.Recording{
 		Claimed: m.Claimed, Worker: c.cfg.Worker, SpecHash: end.SpecHash, Result: result, Exchange: end.Exchange, Undo: end.Undo,
 	})
+}
+
+// call makes the call between the places where a test may strike.
+func (c *Consumer) call(ctx context.Context, m journal.Claimed, deadline time.Time) (Ended, error) {
+	if err := failpoint.HitIn("consumers.before-send", m.Dest); err != nil {
+		return Ended{}, err
+	}
+	end := c.cfg.Endpoint.Attempt(ctx, Call{Claimed: m, Key: Key(m), Deadline: deadline})
+	return end, failpoint.HitIn("consumers.after-reply", m.Dest)
 }
 
 // Key is the Idempotency-Key of every attempt of a step (G4).
@@ -170,25 +175,27 @@ func (c *Consumer) judge(ctx context.Context, m journal.Claimed, end Ended) (hea
 	return healthy && !outage, outage
 }
 
-// keep stores a result; the attempt is in flight until then, so that its lease protects it.
+// keep stores a result; the attempt is in flight until then, so that its lease protects it, but its place is free.
 func (c *Consumer) keep(ctx context.Context, m flight, r journal.Recording) {
-	landed := c.landed(ctx, m)
+	c.flights.end(m.from)
+	landed := c.landed(ctx, m.Claimed)
 	if err := c.record.ends.Submit(context.WithoutCancel(ctx), r, landed); err != nil {
 		landed(err)
 	}
 }
 
 func (c *Consumer) giveBack(ctx context.Context, m flight, sent bool) {
-	landed := c.landed(ctx, m)
+	c.flights.end(m.from)
+	landed := c.landed(ctx, m.Claimed)
 	if err := c.release.Submit(context.WithoutCancel(ctx), journal.Return{Claimed: m.Claimed, Worker: c.cfg.Worker, Sent: sent}, landed); err != nil {
 		landed(err)
 	}
 }
 
 // landed ends an attempt's flight once its end is stored, or cannot be: then its lease will run out, and the step goes on from there.
-func (c *Consumer) landed(ctx context.Context, m flight) func(error) {
+func (c *Consumer) landed(ctx context.Context, m journal.Claimed) func(error) {
 	return func(err error) {
-		c.flights.add(m.from, -1)
+		c.flights.stored()
 		if err != nil {
 			c.log.WarnContext(ctx, "result was not stored", "saga", m.Saga.String(), "direction", m.Dir.String(), "epoch", m.Epoch, "error", err)
 		}

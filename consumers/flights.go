@@ -18,21 +18,25 @@ const (
 // hungry is how long a want of places is remembered.
 const hungry = 100 * time.Millisecond
 
-// flights counts attempts from their claim until their end is stored, and shares the places between the causes: as long as both want
-// more than they get, each has half of them. A claim that goes with a result costs much less than one from the queue; without a share
-// of their own, a queue that has formed once would take all places for ever.
+// flights counts attempts from their claim until their end is stored. An attempt has one of the destination's places until its call
+// has ended; so many ends may wait to be stored before no more calls begin.
+//
+// The places are shared between the causes: as long as both want more than they get, each has half of them. A claim that goes with a
+// result costs much less than one from the queue; without a share of their own, a queue that has formed once would take all places for
+// ever.
 type flights struct {
-	capacity int
+	capacity, unstored int
 
 	mu     sync.Mutex
-	n      [causes]int
+	n      [causes]int // claimed, and the call has not ended
+	ended  int         // the call has ended, which is not stored
 	wanted [causes]time.Time
 	freed  chan struct{} // has a value after a place became free
 	idle   chan struct{} // closed while nothing flies
 }
 
-func newFlights(capacity int) *flights {
-	f := &flights{capacity: capacity, freed: make(chan struct{}, 1), idle: make(chan struct{})}
+func newFlights(capacity, unstored int) *flights {
+	f := &flights{capacity: capacity, unstored: unstored, freed: make(chan struct{}, 1), idle: make(chan struct{})}
 	close(f.idle)
 	return f
 }
@@ -41,7 +45,7 @@ func newFlights(capacity int) *flights {
 func (f *flights) free(now time.Time, by cause, wanted int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := f.capacity - f.total()
+	n := min(f.capacity-f.calling(), f.capacity+f.unstored-f.total())
 	if now.Sub(f.wanted[fromResult-by]) < hungry {
 		n = min(n, f.share(by)-f.n[by])
 	}
@@ -63,21 +67,40 @@ func (f *flights) share(of cause) int {
 	return f.capacity - f.capacity/2
 }
 
-func (f *flights) total() int { return f.n[fromQueue] + f.n[fromResult] }
+func (f *flights) calling() int { return f.n[fromQueue] + f.n[fromResult] }
 
-// add counts n more in flight, or fewer.
+func (f *flights) total() int { return f.calling() + f.ended }
+
+// add counts n more claims, or fewer.
 func (f *flights) add(from cause, n int) {
+	f.change(func() { f.n[from] += n })
+}
+
+// end takes the place from an attempt whose call has ended; it flies on until that is stored.
+func (f *flights) end(from cause) {
+	f.change(func() {
+		f.n[from]--
+		f.ended++
+	})
+}
+
+// stored counts the end of a flight.
+func (f *flights) stored() {
+	f.change(func() { f.ended-- })
+}
+
+func (f *flights) change(do func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	was := f.total()
-	f.n[from] += n
+	calling, was := f.calling(), f.total()
+	do()
 	switch is := f.total(); {
 	case was == 0 && is > 0:
 		f.idle = make(chan struct{})
 	case was > 0 && is == 0:
 		close(f.idle)
 	}
-	if n < 0 {
+	if f.calling() < calling || f.total() < was {
 		select {
 		case f.freed <- struct{}{}:
 		default:
@@ -85,10 +108,11 @@ func (f *flights) add(from cause, n int) {
 	}
 }
 
+// count is the number of calls under way, or about to begin.
 func (f *flights) count() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.total()
+	return f.calling()
 }
 
 // wait waits until nothing is in flight, at most for d; negative means for ever.

@@ -10,7 +10,7 @@ import (
 func TestPlacesAreSharedWhileBothCausesWantMore(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	f := newFlights(5)
+	f := newFlights(5, 9)
 	require.Equal(t, 5, f.free(now, fromQueue, 9), "who is alone has all")
 	require.Equal(t, 5, f.free(now, fromResult, 9))
 	f.add(fromQueue, 5)
@@ -30,9 +30,29 @@ func TestPlacesAreSharedWhileBothCausesWantMore(t *testing.T) {
 func TestTheOnlyPlaceIsTheQueues(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	f := newFlights(1)
+	f := newFlights(1, 9)
 	f.want(now, fromQueue)
 	f.want(now, fromResult)
 	require.Equal(t, 1, f.free(now, fromQueue, 1))
 	require.Zero(t, f.free(now, fromResult, 1))
+}
+
+func TestACallThatHasEndedLeavesItsPlace(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	f := newFlights(2, 1)
+	f.add(fromQueue, 2)
+	f.end(fromQueue)
+	require.Equal(t, 1, f.free(now, fromQueue, 9), "its end is still to be stored")
+	f.add(fromQueue, 1)
+	f.end(fromQueue)
+	require.Zero(t, f.free(now, fromQueue, 9), "too many ends are still to be stored")
+	require.Equal(t, 1, f.count())
+	f.end(fromQueue)
+	for range 3 {
+		f.wait(0)
+		f.stored()
+	}
+	f.wait(-1)
+	require.Equal(t, 2, f.free(now, fromQueue, 9))
 }
