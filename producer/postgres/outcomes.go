@@ -21,18 +21,18 @@ func (s *Store) ApplyOutcomes(ctx context.Context, outcomes []order.Outcome) ([]
 		return nil, nil
 	}
 	var effects []order.Effect
-	err := s.inTx(ctx, outcomeStep, func(tx pgx.Tx) error {
-		orders, err := lockOrders(ctx, tx, outcomes)
-		if err != nil {
-			return err
-		}
+	orders := make(map[int64]order.Order, len(outcomes))
+	ask := func(b *pgx.Batch) { queueLocks(b, outcomes, orders) }
+	err := s.inTx(ctx, outcomeStep, ask, func(_ pgx.Tx, last *pgx.Batch) (err error) {
 		var changed []int64
-		effects, changed, err = apply(orders, outcomes)
-		if err != nil {
-			return err
+		if effects, changed, err = apply(orders, outcomes); err == nil {
+			queueOutcomes(last, orders, changed)
 		}
-		return storeOutcomes(ctx, tx, orders, changed)
+		return err
 	})
+	if refusedValue(err) {
+		return nil, &order.UnstorableError{Err: err}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -63,31 +63,28 @@ func apply(orders map[int64]order.Order, outcomes []order.Outcome) (effects []or
 	return effects, slices.Compact(changed), nil
 }
 
-// lockOrders locks in the order of the ids, so that two batches cannot wait for
+// queueLocks locks in the order of the ids, so that two batches cannot wait for
 // each other.
-func lockOrders(ctx context.Context, tx pgx.Tx, outcomes []order.Outcome) (map[int64]order.Order, error) {
+func queueLocks(b *pgx.Batch, outcomes []order.Outcome, orders map[int64]order.Order) {
 	ids := make([]int64, len(outcomes))
 	for i, outcome := range outcomes {
 		ids[i] = outcome.OrderID
 	}
-	rows, err := tx.Query(ctx, `SELECT `+columns+` FROM orders.orders WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE`, ids)
-	if err != nil {
-		return nil, fmt.Errorf("lock orders: %w", err)
-	}
-	found, err := pgx.CollectRows(rows, scanOrder)
-	if err != nil {
-		return nil, fmt.Errorf("lock orders: %w", err)
-	}
-	orders := make(map[int64]order.Order, len(found))
-	for _, o := range found {
-		orders[o.ID] = o
-	}
-	return orders, nil
+	b.Queue(`SELECT `+columns+` FROM orders.orders WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE`, ids).Query(func(rows pgx.Rows) error {
+		found, err := pgx.CollectRows(rows, scanOrder)
+		if err != nil {
+			return fmt.Errorf("lock orders: %w", err)
+		}
+		for _, o := range found {
+			orders[o.ID] = o
+		}
+		return nil
+	})
 }
 
-func storeOutcomes(ctx context.Context, tx pgx.Tx, orders map[int64]order.Order, changed []int64) error {
+func queueOutcomes(b *pgx.Batch, orders map[int64]order.Order, changed []int64) {
 	if len(changed) == 0 {
-		return nil
+		return
 	}
 	statuses, attentions := make([]string, len(changed)), make([]string, len(changed))
 	revisions := make([]int64, len(changed))
@@ -95,16 +92,9 @@ func storeOutcomes(ctx context.Context, tx pgx.Tx, orders map[int64]order.Order,
 		o := orders[id]
 		statuses[i], attentions[i], revisions[i] = string(o.Status), o.Attention, o.SagaRevision
 	}
-	_, err := tx.Exec(ctx, `UPDATE orders.orders AS o
+	b.Queue(`UPDATE orders.orders AS o
 		SET status = n.status, attention = nullif(n.attention, ''), saga_revision = n.revision,
 			updated_at = greatest(clock_timestamp(), o.updated_at)
 		FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[]) AS n (id, status, attention, revision)
 		WHERE o.id = n.id`, changed, statuses, attentions, revisions)
-	if err != nil && refusedValue(err) {
-		return &order.UnstorableError{Err: err}
-	}
-	if err != nil {
-		return fmt.Errorf("store outcomes: %w", err)
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/ebbline/ebb/producer/order"
 )
@@ -43,29 +44,35 @@ type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 }
 
-func insertOrder(ctx context.Context, tx pgx.Tx, n order.New) (order.Order, error) {
-	rows, err := tx.Query(ctx, `INSERT INTO orders.orders (customer_id, total_amount, amount_scale, currency, shipping_type)
+func queueOrder(b *pgx.Batch, n order.New, o *order.Order) {
+	b.Queue(`INSERT INTO orders.orders (customer_id, total_amount, amount_scale, currency, shipping_type)
 		VALUES ($1, $2::text::numeric, $3, $4, $5) RETURNING `+columns,
-		n.CustomerID, n.Amount.String(), n.Amount.Scale(), n.Currency, string(n.ShippingType))
-	if err != nil {
-		return order.Order{}, fmt.Errorf("insert order: %w", err)
-	}
-	o, err := pgx.CollectExactlyOneRow(rows, scanOrder)
-	if err != nil {
-		return o, fmt.Errorf("insert order: %w", err)
-	}
-	return o, nil
+		n.CustomerID, n.Amount.String(), n.Amount.Scale(), n.Currency, string(n.ShippingType)).Query(func(rows pgx.Rows) (err error) {
+		if *o, err = pgx.CollectExactlyOneRow(rows, scanOrder); err != nil {
+			return fmt.Errorf("insert order: %w", err)
+		}
+		return nil
+	})
 }
 
-func lockOrder(ctx context.Context, tx pgx.Tx, id int64) (order.Order, error) {
-	return oneOrder(ctx, tx, id, " FOR UPDATE")
+const oneOrderSQL = `SELECT ` + columns + ` FROM orders.orders WHERE id = $1 AND deleted_at IS NULL`
+
+func queueLock(b *pgx.Batch, id int64, o *order.Order) {
+	b.Queue(oneOrderSQL+` FOR UPDATE`, id).Query(func(rows pgx.Rows) (err error) {
+		*o, err = oneOrder(rows, id)
+		return err
+	})
 }
 
-func oneOrder(ctx context.Context, db querier, id int64, lock string) (order.Order, error) {
-	rows, err := db.Query(ctx, `SELECT `+columns+` FROM orders.orders WHERE id = $1 AND deleted_at IS NULL`+lock, id)
+func readOrder(ctx context.Context, db querier, id int64) (order.Order, error) {
+	rows, err := db.Query(ctx, oneOrderSQL, id)
 	if err != nil {
 		return order.Order{}, fmt.Errorf("read order %d: %w", id, err)
 	}
+	return oneOrder(rows, id)
+}
+
+func oneOrder(rows pgx.Rows, id int64) (order.Order, error) {
 	o, err := pgx.CollectExactlyOneRow(rows, scanOrder)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return o, &order.NotFoundError{OrderID: id}
@@ -120,27 +127,33 @@ func listOrders(ctx context.Context, db querier, f order.Filter, limit int) ([]o
 	return found, nil
 }
 
-// claimKey takes the request's key for this transaction. If the key has been
-// used, it returns the answer of then. While another transaction holds the key,
-// the INSERT waits for its end.
-func claimKey(ctx context.Context, tx pgx.Tx, r order.Request) (*order.Result, error) {
-	if r.Key == "" {
-		return nil, nil
-	}
-	for {
-		tag, err := tx.Exec(ctx, `INSERT INTO orders.request_keys (key, request_hash) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING`, r.Key, r.Hash[:])
+const takeKeySQL = `INSERT INTO orders.request_keys (key, request_hash) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING`
+
+// queueKey takes the request's key for this transaction, unless it has been
+// used. While another transaction holds the key, it waits for its end.
+func queueKey(b *pgx.Batch, r order.Request, taken *bool) {
+	b.Queue(takeKeySQL, r.Key, r.Hash[:]).Exec(func(tag pgconn.CommandTag) error {
+		*taken = tag.RowsAffected() == 1
+		return nil
+	})
+}
+
+// answeredBefore returns the answer that the key was used for, nil once it is
+// taken for this transaction.
+func answeredBefore(ctx context.Context, tx pgx.Tx, r order.Request, taken bool) (*order.Result, error) {
+	for !taken {
+		first, err := firstResponse(ctx, tx, r)
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return first, err
+		}
+		// Purged between the two statements: the key is free again.
+		tag, err := tx.Exec(ctx, takeKeySQL, r.Key, r.Hash[:])
 		if err != nil {
 			return nil, fmt.Errorf("claim request key: %w", err)
 		}
-		if tag.RowsAffected() == 1 {
-			return nil, nil
-		}
-		first, err := firstResponse(ctx, tx, r)
-		if errors.Is(err, pgx.ErrNoRows) {
-			continue // purged between the two statements: the key is free again
-		}
-		return first, err
+		taken = tag.RowsAffected() == 1
 	}
+	return nil, nil
 }
 
 func firstResponse(ctx context.Context, tx pgx.Tx, r order.Request) (*order.Result, error) {
@@ -160,16 +173,12 @@ func firstResponse(ctx context.Context, tx pgx.Tx, r order.Request) (*order.Resu
 	return &first, nil
 }
 
-func storeResponse(ctx context.Context, tx pgx.Tx, r order.Request, result order.Result) error {
+func queueResponse(b *pgx.Batch, r order.Request, result order.Result) {
 	if r.Key == "" {
-		return nil
+		return
 	}
-	_, err := tx.Exec(ctx, `UPDATE orders.request_keys SET order_id = $2, response_status = $3, response_body = $4 WHERE key = $1`,
+	b.Queue(`UPDATE orders.request_keys SET order_id = $2, response_status = $3, response_body = $4 WHERE key = $1`,
 		r.Key, result.Order.ID, result.Response.Status, result.Response.Body)
-	if err != nil {
-		return fmt.Errorf("store the answer of a request key: %w", err)
-	}
-	return nil
 }
 
 func parseEventID(text string) (uuid.UUID, error) {

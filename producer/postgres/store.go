@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/ebbline/ebb/internal/failpoint"
@@ -105,48 +106,96 @@ func endContext(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // inTx runs work in a READ COMMITTED transaction and commits it if work
-// succeeds.
-func (s *Store) inTx(ctx context.Context, at step, work func(pgx.Tx) error) error {
-	tx, err := s.pool.Begin(ctx)
+// succeeds. It takes as few round trips as there are questions: BEGIN goes with
+// the first of them, which ask queues, and what is only to be written, which
+// work queues, goes with COMMIT.
+func (s *Store) inTx(ctx context.Context, at step, ask func(*pgx.Batch), work func(tx pgx.Tx, last *pgx.Batch) error) error {
+	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return classify(fmt.Errorf("begin: %w", err))
 	}
-	defer func() {
-		end, cancel := endContext(ctx)
-		defer cancel()
-		_ = tx.Rollback(end)
-	}()
-	if err := work(tx); err != nil {
-		return classify(err)
+	defer conn.Release()
+	first, last := &pgx.Batch{}, &pgx.Batch{}
+	first.BeginTx(pgx.TxOptions{})
+	ask(first)
+	results := conn.SendBatch(ctx, first)
+	tx := results.Tx()
+	if err = results.Close(); err == nil {
+		err = work(tx, last)
 	}
-	if err := failpoint.Hit(at.before); err != nil {
-		return err
+	err = classify(err)
+	if err == nil {
+		err = failpoint.Hit(at.before)
 	}
 	end, cancel := endContext(ctx)
 	defer cancel()
-	if err := tx.Commit(end); err != nil {
-		return classifyCommit(err)
+	if err != nil {
+		_ = tx.Rollback(end)
+		return err
+	}
+	if err := commit(end, tx, last); err != nil {
+		_ = tx.Rollback(end)
+		return err
 	}
 	return failpoint.Hit(at.after)
 }
 
-// change is the body of a client's call: it returns the order as it is then,
-// and whether it has changed.
-type change func(ctx context.Context, tx pgx.Tx) (order.Order, bool, error)
+// commit writes what is left and ends the transaction. What the server says
+// about a statement before COMMIT, it says of a transaction that has not ended.
+func commit(ctx context.Context, tx pgx.Tx, last *pgx.Batch) error {
+	before := last.Len()
+	last.Queue("COMMIT")
+	results := tx.SendBatch(ctx, last)
+	defer results.Close()
+	for range before {
+		if _, err := results.Exec(); err != nil {
+			var pg *pgconn.PgError
+			if errors.As(err, &pg) {
+				return classify(err)
+			}
+			return classifyCommit(err)
+		}
+	}
+	if _, err := results.Exec(); err != nil {
+		return classifyCommit(err)
+	}
+	return nil
+}
+
+// change is the body of a client's call.
+type change struct {
+	// ask queues its first question, which the database answers before then is
+	// called.
+	ask func(*pgx.Batch)
+	// then returns the order as it is then, and whether it has changed. What is
+	// only to be written goes into last.
+	then func(ctx context.Context, tx pgx.Tx, last *pgx.Batch) (order.Order, bool, error)
+}
 
 // call runs a client's change once per Idempotency-Key.
 func (s *Store) call(ctx context.Context, at step, r order.Request, do change) (order.Result, error) {
 	var result order.Result
-	err := s.inTx(ctx, at, func(tx pgx.Tx) error {
-		first, err := claimKey(ctx, tx, r)
-		if err != nil {
-			return err
+	ask, taken := do.ask, false
+	if r.Key != "" {
+		ask = func(b *pgx.Batch) { queueKey(b, r, &taken) }
+	}
+	err := s.inTx(ctx, at, ask, func(tx pgx.Tx, last *pgx.Batch) error {
+		if r.Key != "" {
+			first, err := answeredBefore(ctx, tx, r, taken)
+			if err != nil {
+				return err
+			}
+			if first != nil {
+				result = *first
+				return nil
+			}
+			question := &pgx.Batch{}
+			do.ask(question)
+			if err := tx.SendBatch(ctx, question).Close(); err != nil {
+				return err
+			}
 		}
-		if first != nil {
-			result = *first
-			return nil
-		}
-		o, changed, err := do(ctx, tx)
+		o, changed, err := do.then(ctx, tx, last)
 		if err != nil {
 			return err
 		}
@@ -154,12 +203,23 @@ func (s *Store) call(ctx context.Context, at step, r order.Request, do change) (
 		if r.Respond != nil {
 			result.Response = r.Respond(o)
 		}
-		return storeResponse(ctx, tx, r, result)
+		queueResponse(last, r, result)
+		return nil
 	})
 	if err != nil {
 		return order.Result{}, err
 	}
 	return result, nil
+}
+
+// publish queues the event.
+func publish(last *pgx.Batch, e outbox.Event) error {
+	sql, args, err := outbox.Table{}.Insert(e)
+	if err != nil {
+		return err
+	}
+	last.Queue(sql, args...)
+	return nil
 }
 
 // Create stores a new order and its OrderCreated event.
@@ -169,11 +229,9 @@ func (s *Store) Create(ctx context.Context, n order.New, r order.Request) (order
 	if err := n.Validate(); err != nil {
 		return order.Result{}, err
 	}
-	return s.call(ctx, createStep, r, func(ctx context.Context, tx pgx.Tx) (order.Order, bool, error) {
-		o, err := insertOrder(ctx, tx, n)
-		if err != nil {
-			return o, false, err
-		}
+	var o order.Order
+	ask := func(b *pgx.Batch) { queueOrder(b, n, &o) }
+	return s.call(ctx, createStep, r, change{ask, func(ctx context.Context, _ pgx.Tx, last *pgx.Batch) (order.Order, bool, error) {
 		payload, err := s.encoder.EncodeCreated(ctx, o.Created())
 		if err != nil {
 			return o, false, fmt.Errorf("encode %s: %w", TypeCreated, err)
@@ -184,9 +242,8 @@ func (s *Store) Create(ctx context.Context, n order.New, r order.Request) (order
 		}
 		e := eventOf(o, r, TypeCreated, payload)
 		e.ID = id
-		_, err = outbox.Write(ctx, tx, e)
-		return o, true, err
-	})
+		return o, true, publish(last, e)
+	}})
 }
 
 // UpdateStatus moves an order to SHIPPED or DELIVERED and writes its
@@ -199,14 +256,12 @@ func (s *Store) UpdateStatus(ctx context.Context, id int64, to order.Status, r o
 	if err != nil {
 		return order.Result{}, err
 	}
-	return s.call(ctx, statusStep, r, func(ctx context.Context, tx pgx.Tx) (order.Order, bool, error) {
-		return s.command(ctx, tx, id, trigger, r, func(before, after order.Order) (string, []byte, error) {
-			payload, err := s.encoder.EncodeStatusUpdated(ctx, order.StatusUpdated{
-				OrderID: id, OldStatus: before.Status, NewStatus: after.Status, At: after.UpdatedAt,
-			})
-			return TypeStatusUpdated, payload, err
+	return s.call(ctx, statusStep, r, s.command(id, trigger, r, func(ctx context.Context, before, after order.Order) (string, []byte, error) {
+		payload, err := s.encoder.EncodeStatusUpdated(ctx, order.StatusUpdated{
+			OrderID: id, OldStatus: before.Status, NewStatus: after.Status, At: after.UpdatedAt,
 		})
-	})
+		return TypeStatusUpdated, payload, err
+	}))
 }
 
 // Cancel moves an order to CANCELLING and writes its OrderCancelled event; an
@@ -217,37 +272,34 @@ func (s *Store) Cancel(ctx context.Context, id int64, reason string, r order.Req
 	if err := order.CheckReason(reason); err != nil {
 		return order.Result{}, err
 	}
-	return s.call(ctx, cancelStep, r, func(ctx context.Context, tx pgx.Tx) (order.Order, bool, error) {
-		return s.command(ctx, tx, id, order.Cancel, r, func(_, after order.Order) (string, []byte, error) {
-			payload, err := s.encoder.EncodeCancelled(ctx, order.Cancelled{
-				OrderID: id, Version: after.Version, Reason: reason, At: after.UpdatedAt,
-			})
-			return TypeCancelled, payload, err
+	return s.call(ctx, cancelStep, r, s.command(id, order.Cancel, r, func(ctx context.Context, _, after order.Order) (string, []byte, error) {
+		payload, err := s.encoder.EncodeCancelled(ctx, order.Cancelled{
+			OrderID: id, Version: after.Version, Reason: reason, At: after.UpdatedAt,
 		})
-	})
+		return TypeCancelled, payload, err
+	}))
 }
 
 // command locks the order, asks the status machine, and stores what it says.
-func (s *Store) command(ctx context.Context, tx pgx.Tx, id int64, t order.Trigger, r order.Request,
-	encode func(before, after order.Order) (eventType string, payload []byte, err error),
-) (order.Order, bool, error) {
-	before, err := lockOrder(ctx, tx, id)
-	if err != nil {
-		return before, false, err
-	}
-	after, changed, err := before.Command(t)
-	if err != nil || !changed {
-		return after, false, err
-	}
-	if after.UpdatedAt, err = storeStatus(ctx, tx, after); err != nil {
-		return after, false, err
-	}
-	eventType, payload, err := encode(before, after)
-	if err != nil {
-		return after, false, fmt.Errorf("encode %s: %w", eventType, err)
-	}
-	_, err = outbox.Write(ctx, tx, eventOf(after, r, eventType, payload))
-	return after, true, err
+func (s *Store) command(id int64, t order.Trigger, r order.Request,
+	encode func(ctx context.Context, before, after order.Order) (eventType string, payload []byte, err error),
+) change {
+	var before order.Order
+	ask := func(b *pgx.Batch) { queueLock(b, id, &before) }
+	return change{ask, func(ctx context.Context, tx pgx.Tx, last *pgx.Batch) (order.Order, bool, error) {
+		after, changed, err := before.Command(t)
+		if err != nil || !changed {
+			return after, false, err
+		}
+		if after.UpdatedAt, err = storeStatus(ctx, tx, after); err != nil {
+			return after, false, err
+		}
+		eventType, payload, err := encode(ctx, before, after)
+		if err != nil {
+			return after, false, fmt.Errorf("encode %s: %w", eventType, err)
+		}
+		return after, true, publish(last, eventOf(after, r, eventType, payload))
+	}}
 }
 
 func eventOf(o order.Order, r order.Request, eventType string, payload []byte) outbox.Event {
@@ -262,22 +314,20 @@ func eventOf(o order.Order, r order.Request, eventType string, payload []byte) o
 //
 // Errors: *order.NotFoundError, *order.OpenError, *order.UnavailableError.
 func (s *Store) SoftDelete(ctx context.Context, id int64) error {
-	return s.inTx(ctx, deleteStep, func(tx pgx.Tx) error {
-		o, err := lockOrder(ctx, tx, id)
-		if err != nil {
-			return err
-		}
+	var o order.Order
+	ask := func(b *pgx.Batch) { queueLock(b, id, &o) }
+	return s.inTx(ctx, deleteStep, ask, func(_ pgx.Tx, last *pgx.Batch) error {
 		if err := o.Deletable(); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE orders.orders SET deleted_at = clock_timestamp(), updated_at = clock_timestamp() WHERE id = $1`, id)
-		return err
+		last.Queue(`UPDATE orders.orders SET deleted_at = clock_timestamp(), updated_at = clock_timestamp() WHERE id = $1`, id)
+		return nil
 	})
 }
 
 // Get returns one order, or *order.NotFoundError.
 func (s *Store) Get(ctx context.Context, id int64) (order.Order, error) {
-	o, err := oneOrder(ctx, s.pool, id, "")
+	o, err := readOrder(ctx, s.pool, id)
 	return o, classify(err)
 }
 
