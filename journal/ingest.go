@@ -142,6 +142,7 @@ func (s *Store) ingest(ctx context.Context, polls []Intake) ([]Ingested, error) 
 	if err := u.commit(ctx, "ingest"); err != nil {
 		return nil, err
 	}
+	s.texts.keep(u.waiting)
 	return got, nil
 }
 
@@ -168,14 +169,24 @@ func (u *unit) takeAll(p Intake, plans [][]saga.Planned, got *Ingested) error {
 			if err := u.take(p.Reader, rec, plans[i]); err != nil {
 				return err
 			}
-			if u.aggs[rec.Event.Aggregate].agg.Queues(rec.Event.ID, p.Reader.Destination) {
-				got.Queued++
-			}
+			u.noteWaiting(p.Reader, rec.Event, got)
 		default:
 			got.Skipped++
 		}
 	}
 	return nil
+}
+
+// noteWaiting keeps an event at hand whose step waits for what this process may be the one to record.
+func (u *unit) noteWaiting(r Reader, e *Event, got *Ingested) {
+	agg := u.aggs[e.Aggregate].agg
+	if t := step(agg, e.ID, r.Destination, saga.Do); t == nil || t.State != saga.Waiting {
+		return
+	}
+	u.waiting[e.ID] = eventText{e.Body, u.env.Now.Time(), e.TraceParent}
+	if agg.Queues(e.ID, r.Destination) {
+		got.Queued++
+	}
 }
 
 // claimFresh claims steps that became READY by being read. What waited for another destination is left to Claim, which loads its

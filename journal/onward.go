@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/ebbline/ebb/journal/saga"
 )
@@ -26,9 +27,9 @@ type Recorded struct {
 func (s *Store) RecordOnward(ctx context.Context, members []Recording, offer Offer) (Recorded, error) {
 	var out Recorded
 	var u *unit
-	errs, err := each(ctx, s, "record", members, recordedClaim, (*unit).record, func(of *unit, errs []error) {
+	errs, err := each(ctx, s, "record", members, recordedClaim, (*unit).record, func(of *unit) {
 		u = of
-		out.Claimed = u.claimOnward(ctx, u.onward(members, errs), offer)
+		out.Claimed = u.claimOnward(ctx, u.onward(members), offer)
 	})
 	if err != nil {
 		return Recorded{}, err
@@ -45,36 +46,47 @@ type next struct {
 	material *material
 }
 
-// onward finds the do steps that the members' results made READY and whose requests can be rendered from what is at hand.
-func (u *unit) onward(members []Recording, errs []error) []next {
-	var out []next
+// onward finds the do steps that this transaction made READY and whose requests can be rendered from what is at hand: those that come
+// after a step that has ended, and those of the next events of the aggregates.
+func (u *unit) onward(members []Recording) []next {
+	events := make(map[saga.ID]eventText, len(members))
 	for i := range members {
 		m := &members[i]
-		if errs[i] != nil || m.Dir != saga.Do {
-			continue
-		}
-		s := u.aggs[m.Aggregate].agg.Find(m.Saga)
-		for _, t := range s.Steps {
-			if !u.released(t, m.Dest) || slices.ContainsFunc(out, func(n next) bool { return n.saga == s.ID && n.dest == t.Dest }) {
-				continue
-			}
-			if responses, ok := u.repliesBefore(s, t); ok {
-				at := &material{body: m.EventBody, at: m.EventTime, traceparent: m.TraceParent, responses: responses}
-				out = append(out, next{candidate{s.ID, saga.Do, m.Aggregate}, t.Dest, at})
+		events[m.Saga] = eventText{m.EventBody, m.EventTime, m.TraceParent}
+	}
+	var out []next
+	for _, k := range u.keys {
+		l := u.aggs[k]
+		for _, s := range l.agg.Sagas {
+			was := l.sagas[s.ID].steps
+			for i, t := range s.Steps {
+				if i >= len(was) || was[i].State != saga.Waiting || !u.fresh(t) {
+					continue
+				}
+				if m, ok := u.materialOf(events, s, t); ok {
+					out = append(out, next{candidate{s.ID, saga.Do, k}, t.Dest, m})
+				}
 			}
 		}
 	}
 	return out
 }
 
-// released tells whether the step waited for the destination and may now be sent for the first time.
-func (u *unit) released(t *saga.Step, by string) bool {
-	return t.Dir == saga.Do && t.State == saga.Ready && t.Epoch == 0 && t.Due <= u.env.Now && slices.Contains(t.Rules.After, by)
+// fresh tells whether a do step may be sent now for the first time.
+func (u *unit) fresh(t *saga.Step) bool {
+	return t.Dir == saga.Do && t.State == saga.Ready && t.Epoch == 0 && t.Due <= u.env.Now
 }
 
-// repliesBefore gives the responses of the destinations that the step comes after, if all of them are at hand.
-func (u *unit) repliesBefore(s *saga.Saga, t *saga.Step) (map[string]Response, bool) {
-	out := make(map[string]Response, len(t.Rules.After))
+// materialOf gives what the request of a step is made of, if all of it is at hand.
+func (u *unit) materialOf(events map[saga.ID]eventText, s *saga.Saga, t *saga.Step) (*material, bool) {
+	e, ok := events[s.ID]
+	if !ok {
+		e, ok = u.store.texts.find(s.ID)
+	}
+	if !ok {
+		return nil, false
+	}
+	out := &material{body: e.body, at: e.at, traceparent: e.traceparent, responses: make(map[string]Response, len(t.Rules.After))}
 	for _, dest := range t.Rules.After {
 		if d := s.Step(dest, saga.Do); d == nil || d.State != saga.Succeeded {
 			continue // there is none
@@ -87,7 +99,7 @@ func (u *unit) repliesBefore(s *saga.Saga, t *saga.Step) (map[string]Response, b
 		if !ok {
 			return nil, false
 		}
-		out[dest] = r
+		out.responses[dest] = r
 	}
 	return out, true
 }
@@ -116,53 +128,66 @@ func (u *unit) claimOnward(ctx context.Context, ready []next, offer Offer) []Cla
 	return out.Claimed
 }
 
+// eventText is what requests need of an event.
+type eventText struct {
+	body        []byte
+	at          time.Time
+	traceparent string
+}
+
+func (e eventText) size() int { return len(e.body) + len(e.traceparent) }
+
 // replyKey names a settled reply.
 type replyKey struct {
 	saga saga.ID
 	dest string
 }
 
-// replies remembers replies that this process has recorded, for the requests that are made of them. A settled reply never changes;
-// one that is forgotten is read from ebb.calls.
-type replies struct {
+func (r Response) size() int { return len(r.Body) }
+
+// recent remembers what this process has stored, for the requests that are made of it. What is remembered never changes; what is
+// forgotten is read from the database.
+type recent[K comparable, V interface{ size() int }] struct {
 	mu    sync.Mutex
-	known map[replyKey]Response
-	order []replyKey
+	known map[K]V
+	order []K
 	bytes int
 }
 
-// Bounds of what is remembered: a reply of a common size is needed again within a second.
+// Bounds of what is remembered: what is of a common size is needed again within a second.
 const (
-	maxReplies     = 8192
-	maxReplyBytes  = 16 << 20
-	maxReplyLength = 64 << 10
+	maxRecent       = 8192
+	maxRecentBytes  = 16 << 20
+	maxRecentLength = 64 << 10
 )
 
-func newReplies() *replies { return &replies{known: map[replyKey]Response{}} }
+func newRecent[K comparable, V interface{ size() int }]() *recent[K, V] {
+	return &recent[K, V]{known: map[K]V{}}
+}
 
-func (r *replies) find(k replyKey) (Response, bool) {
+func (r *recent[K, V]) find(k K) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out, ok := r.known[k]
 	return out, ok
 }
 
-// keep remembers replies that are durable now, and forgets the oldest ones.
-func (r *replies) keep(settled map[replyKey]Response) {
+// keep remembers what is durable now, and forgets the oldest.
+func (r *recent[K, V]) keep(durable map[K]V) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for k, v := range settled {
-		if _, ok := r.known[k]; ok || len(v.Body) > maxReplyLength {
+	for k, v := range durable {
+		if _, ok := r.known[k]; ok || v.size() > maxRecentLength {
 			continue
 		}
 		r.known[k] = v
 		r.order = append(r.order, k)
-		r.bytes += len(v.Body)
+		r.bytes += v.size()
 	}
 	gone := 0
-	for len(r.order)-gone > maxReplies || r.bytes > maxReplyBytes {
+	for len(r.order)-gone > maxRecent || r.bytes > maxRecentBytes {
 		k := r.order[gone]
-		r.bytes -= len(r.known[k].Body)
+		r.bytes -= r.known[k].size()
 		delete(r.known, k)
 		gone++
 	}

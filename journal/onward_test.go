@@ -152,23 +152,39 @@ func TestOnwardSettlesWhatNeedsNoCall(t *testing.T) {
 	require.Len(t, b.claim("b"), 1)
 }
 
-func TestRepliesAreForgottenByNumberAndSize(t *testing.T) {
+func TestG08ResultsClaimTheNextEventOfTheirAggregate(t *testing.T) {
 	t.Parallel()
-	r := newReplies()
+	b := setup(t, dest("a").on("OrderCreated", "OrderStatusUpdated"))
+	for n := 1; n <= 3; n++ {
+		b.read("a", event(n, "OrderStatusUpdated", "7", int64(n)))
+	}
+	o := &offering{places: 9}
+	second := b.onward(o, success(b.claim("a")[0]))
+	require.Len(t, second, 1, "one at a time, in their order")
+	require.Equal(t, eventID(2), second[0].Saga)
+	require.JSONEq(t, `{"orderId":"7"}`, string(o.rendered[0].EventBody))
+	require.Equal(t, "WAITING", b.saga(3).state("a", "do"))
+	third := b.onward(o, success(second[0]))
+	require.Equal(t, eventID(3), third[0].Saga)
+}
+
+func TestRecentIsForgottenByNumberAndSize(t *testing.T) {
+	t.Parallel()
+	r := newRecent[replyKey, Response]()
 	key := func(n int) replyKey { return replyKey{eventID(n), "a"} }
-	for i := range maxReplies + 3 {
+	for i := range maxRecent + 3 {
 		r.keep(map[replyKey]Response{key(i): {Body: []byte("x")}})
 	}
 	_, ok := r.find(key(2))
 	require.False(t, ok)
 	_, ok = r.find(key(3))
 	require.True(t, ok)
-	require.Len(t, r.order, maxReplies)
-	big := make([]byte, maxReplyLength)
-	for i := range maxReplyBytes/maxReplyLength + 1 {
+	require.Len(t, r.order, maxRecent)
+	big := make([]byte, maxRecentLength)
+	for i := range maxRecentBytes/maxRecentLength + 1 {
 		r.keep(map[replyKey]Response{key(100_000 + i): {Body: big}})
 	}
-	require.LessOrEqual(t, r.bytes, maxReplyBytes)
+	require.LessOrEqual(t, r.bytes, maxRecentBytes)
 	require.Len(t, r.known, len(r.order))
 	r.keep(map[replyKey]Response{key(-1): {Body: append(big, 'x')}})
 	_, ok = r.find(key(-1))

@@ -45,7 +45,7 @@ func recordedClaim(m *Recording) *Claimed { return &m.Claimed }
 // each runs one transition per member in one transaction, and gives an error per member; after, if there is any, follows in the same
 // transaction.
 func each[T any](
-	ctx context.Context, s *Store, name string, members []T, of func(*T) *Claimed, move func(*unit, *T) error, after func(*unit, []error),
+	ctx context.Context, s *Store, name string, members []T, of func(*T) *Claimed, move func(*unit, *T) error, after func(*unit),
 ) ([]error, error) {
 	needs := make([]need, len(members))
 	for i := range members {
@@ -62,7 +62,7 @@ func each[T any](
 			}
 		}
 		if after != nil {
-			after(u, errs)
+			after(u)
 		}
 		return nil
 	})

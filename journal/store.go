@@ -95,8 +95,9 @@ type Store struct {
 	hub     *hub
 	// histories knows aggregates that are not loaded whole.
 	histories *histories
-	// replies remembers what requests of later steps are made of.
-	replies *replies
+	// replies and texts remember what requests of later steps are made of.
+	replies *recent[replyKey, Response]
+	texts   *recent[saga.ID, eventText]
 	// skipLock is set only by the test that proves that the lock is needed.
 	skipLock bool
 }
@@ -107,7 +108,10 @@ func Open(cfg Config) (*Store, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	return &Store{cfg: cfg, pool: cfg.Pool, log: cfg.Logger, catalog: newCatalog(), hub: newHub(), histories: newHistories(), replies: newReplies()}, nil
+	return &Store{
+		cfg: cfg, pool: cfg.Pool, log: cfg.Logger, catalog: newCatalog(), hub: newHub(), histories: newHistories(),
+		replies: newRecent[replyKey, Response](), texts: newRecent[saga.ID, eventText](),
+	}, nil
 }
 
 // RoleOf says what the event type means to its aggregate.

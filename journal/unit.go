@@ -38,6 +38,8 @@ type unit struct {
 	tombs map[Key]*Cancel
 	// settled are the replies of do steps that this transaction settles.
 	settled map[replyKey]Response
+	// waiting are the events of this transaction that wait at the destination that read them.
+	waiting map[saga.ID]eventText
 	// ready collects the destinations that have got something to claim.
 	ready map[string]bool
 }
@@ -106,7 +108,7 @@ func (s *Store) transact(ctx context.Context, name string, needs []need, decide 
 }
 
 func (s *Store) newUnit() *unit {
-	return &unit{store: s, aggs: map[Key]*loaded{}, evidence: map[stepKey]evidence{}, settled: map[replyKey]Response{}, ready: map[string]bool{}}
+	return &unit{store: s, aggs: map[Key]*loaded{}, evidence: map[stepKey]evidence{}, settled: map[replyKey]Response{}, waiting: map[saga.ID]eventText{}, ready: map[string]bool{}}
 }
 
 // expect notes the aggregates that are going to be loaded and returns their locks in order.
