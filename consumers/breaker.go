@@ -1,6 +1,7 @@
 package consumers
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -39,7 +40,7 @@ func newBreaker(after int, every, most time.Duration, capacity int) *breaker {
 	return &breaker{after: after, every: every, most: most, capacity: capacity}
 }
 
-// allow is how many claims may be made with so many in flight, and how long to wait if there are none.
+// allow is how many claims the breaker lets be made with so many in flight, and how long to wait if there are none.
 func (b *breaker) allow(now time.Time, flying int) (int, time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -55,8 +56,15 @@ func (b *breaker) allow(now time.Time, flying int) (int, time.Duration) {
 	case BreakerRamping:
 		return max(b.places-flying, 0), b.every
 	default:
-		return b.capacity, b.every
+		return math.MaxInt, b.every
 	}
+}
+
+// closed tells whether the destination is in order as far as is known.
+func (b *breaker) closed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.at == BreakerClosed
 }
 
 // sign is what the end of an attempt says about its destination.

@@ -75,6 +75,10 @@ type Config struct {
 	Worker string
 	// Concurrency bounds calls in flight. Zero means 16.
 	Concurrency int
+	// Ahead lets as many steps be claimed beyond Concurrency, to wait here for a place, as the destination has lately taken in this time:
+	// they can be claimed in the transactions that make them due. What waits when a process dies counts as sent: it is for destinations
+	// where repeating is safe, and without a rate. Zero means none.
+	Ahead time.Duration
 	// RateEvery is the time between calls and RateBurst how many may start at once; zero means no limit.
 	RateEvery time.Duration
 	RateBurst int
@@ -164,6 +168,7 @@ func (c Config) validate() error {
 		{c.Concurrency < 0, "Concurrency is negative"},
 		{c.Batch < 0, "Batch is negative"},
 		{c.RateEvery < 0, "RateEvery is negative"},
+		{c.Ahead < 0, "Ahead is negative"},
 		{c.Timeout < 0, "Timeout is negative"},
 		{c.LeaseMargin < 0, "LeaseMargin is negative"},
 	} {

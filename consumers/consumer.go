@@ -25,12 +25,17 @@ type Consumer struct {
 	health  *health
 	limiter *rate.Limiter
 	flights *flights
-	link    *link
-	since   intakeSince
+	pace    pace
+	// places are the destination's, one value for each call under way.
+	places chan struct{}
+	link   *link
+	since  intakeSince
 	// claiming makes counting the free places and taking them one step.
 	claiming sync.Mutex
 	// calls is the context of attempts; Run sets it.
 	calls context.Context //nolint:containedctx // attempts begin in two loops and end together
+	// stopping is closed at the stop; Run sets it.
+	stopping <-chan struct{}
 }
 
 // New checks the configuration; it does not connect.
@@ -46,7 +51,7 @@ func New(cfg Config) (*Consumer, error) {
 	c := &Consumer{
 		cfg: cfg, log: cfg.Logger, record: record, link: record.link,
 		breaker: newBreaker(cfg.BreakerAfter, cfg.ProbeEvery, cfg.ProbeMax, cfg.Concurrency),
-		health:  newHealth(), flights: newFlights(cfg.Concurrency, cfg.Batch),
+		health:  newHealth(), flights: newFlights(cfg.Concurrency, cfg.Batch), places: make(chan struct{}, cfg.Concurrency),
 	}
 	if cfg.RateEvery > 0 {
 		c.limiter = rate.NewLimiter(rate.Every(cfg.RateEvery), max(cfg.RateBurst, 1))
@@ -61,7 +66,7 @@ func New(cfg Config) (*Consumer, error) {
 	})
 	reader, err := intake.New(intake.Config{
 		Brokers: cfg.Brokers, Options: cfg.KafkaOptions, Group: cfg.Group, Topics: cfg.Topics, Logger: cfg.Logger,
-		Places: c.places, First: c.first, Take: c.take, Ready: c.ready,
+		Places: c.positions, First: c.first, Take: c.take, Ready: c.ready,
 	})
 	c.reader = reader
 	return c, err
@@ -87,7 +92,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer stop(nil)
 	calls, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(nil)
-	c.calls = calls
+	c.calls, c.stopping = calls, ctx.Done()
 	store, closeStore := context.WithCancel(context.WithoutCancel(ctx))
 	defer closeStore()
 	hard, giveUp := context.WithCancel(context.WithoutCancel(ctx))

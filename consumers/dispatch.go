@@ -76,7 +76,7 @@ func (c *Consumer) untilDue(b journal.ClaimBatch) time.Duration {
 // vacancies is how many claims may be made now, and how long to wait if there are none.
 func (c *Consumer) vacancies(by cause, most int) (int, time.Duration) {
 	now := time.Now()
-	n := c.flights.free(now, by, min(most, c.cfg.Batch))
+	n := c.flights.free(now, by, min(most, c.cfg.Batch), c.pace.within(c.cfg.Ahead, c.cfg.Concurrency, c.cfg.Batch))
 	allowed, wait := c.breaker.allow(now, c.flights.count())
 	n = min(n, allowed)
 	if n <= 0 {
@@ -127,7 +127,12 @@ type flight struct {
 
 // attempt makes one call and hands over how it ended.
 func (c *Consumer) attempt(ctx context.Context, m flight, deadline time.Time) {
+	if !c.enter(deadline) {
+		c.giveBack(ctx, m, false)
+		return
+	}
 	end, err := c.call(ctx, m.Claimed, deadline)
+	<-c.places
 	if err != nil {
 		c.giveBack(ctx, m, end.Exchange.Sent)
 		return
@@ -144,12 +149,40 @@ func (c *Consumer) attempt(ctx context.Context, m flight, deadline time.Time) {
 	})
 }
 
+// enter waits for one of the destination's places. What was claimed ahead of them is given back at the stop, if the destination fails
+// meanwhile, or if no place comes free while there is time for the call.
+func (c *Consumer) enter(deadline time.Time) bool {
+	select {
+	case c.places <- struct{}{}:
+		return true
+	default:
+	}
+	patience := time.Until(deadline) / 2
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case c.places <- struct{}{}:
+	case <-c.stopping:
+		return false
+	case <-t.C:
+		c.pace.took(patience) // which is longer than was foreseen
+		return false
+	}
+	if !c.breaker.closed() {
+		<-c.places
+		return false
+	}
+	return true
+}
+
 // call makes the call between the places where a test may strike.
 func (c *Consumer) call(ctx context.Context, m journal.Claimed, deadline time.Time) (Ended, error) {
 	if err := failpoint.HitIn("consumers.before-send", m.Dest); err != nil {
 		return Ended{}, err
 	}
+	started := time.Now()
 	end := c.cfg.Endpoint.Attempt(ctx, Call{Claimed: m, Key: Key(m), Deadline: deadline})
+	c.pace.took(time.Since(started))
 	return end, failpoint.HitIn("consumers.after-reply", m.Dest)
 }
 

@@ -41,13 +41,14 @@ func newFlights(capacity, unstored int) *flights {
 	return f
 }
 
-// free is how many of the wanted places there are for the cause now.
-func (f *flights) free(now time.Time, by cause, wanted int) int {
+// free is how many of the wanted claims may be made for the cause now, if so many may be made ahead of their places.
+func (f *flights) free(now time.Time, by cause, wanted, ahead int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n := min(f.capacity-f.calling(), f.capacity+f.unstored-f.total())
+	capacity := f.capacity + ahead
+	n := min(capacity-f.calling(), capacity+f.unstored-f.total())
 	if now.Sub(f.wanted[fromResult-by]) < hungry {
-		n = min(n, f.share(by)-f.n[by])
+		n = min(n, share(capacity, by)-f.n[by])
 	}
 	return max(min(n, wanted), 0)
 }
@@ -60,11 +61,11 @@ func (f *flights) want(now time.Time, by cause) {
 }
 
 // share is what the cause has while the other one wants more: the queue gets the odd place, and the only one.
-func (f *flights) share(of cause) int {
+func share(capacity int, of cause) int {
 	if of == fromResult {
-		return f.capacity / 2
+		return capacity / 2
 	}
-	return f.capacity - f.capacity/2
+	return capacity - capacity/2
 }
 
 func (f *flights) calling() int { return f.n[fromQueue] + f.n[fromResult] }
@@ -130,4 +131,31 @@ func (f *flights) wait(d time.Duration) {
 	case <-idle:
 	case <-t.C:
 	}
+}
+
+// pace knows how long calls take lately.
+type pace struct {
+	mu   sync.Mutex
+	mean time.Duration
+}
+
+// took takes in how long a call took.
+func (p *pace) took(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mean == 0 {
+		p.mean = d
+		return
+	}
+	p.mean += (d - p.mean) / 8
+}
+
+// within is how many calls end within d if so many are made at a time, at most so many.
+func (p *pace) within(d time.Duration, atATime, most int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mean <= 0 {
+		return 0
+	}
+	return int(min(int64(atATime)*int64(d)/int64(p.mean), int64(most)))
 }

@@ -33,7 +33,7 @@ var outages = map[string]func() consumers.Ended{
 func TestG10OutageIsNotABusinessFailure(t *testing.T) {
 	t.Parallel()
 	for name, fault := range outages {
-		t.Run(name, func(t *testing.T) {
+		run := func(t *testing.T, ahead time.Duration) {
 			t.Parallel()
 			b := setup(t)
 			const orders, before, during = 30, 10, 90
@@ -47,7 +47,7 @@ func TestG10OutageIsNotABusinessFailure(t *testing.T) {
 				})
 				return fault()
 			})
-			run := b.start(func(c *consumers.Config) { c.Concurrency = 8 })
+			run := b.start(func(c *consumers.Config) { c.Concurrency, c.Ahead = 8, ahead })
 			b.create(1, orders)
 			b.awaitCompleted(orders)
 			run.end()
@@ -57,7 +57,9 @@ func TestG10OutageIsNotABusinessFailure(t *testing.T) {
 			require.Equal(t, orders+during, b.world.count())
 			require.Contains(t, b.logs.String(), "from=closed to=open")
 			require.Contains(t, b.logs.String(), "from=open to=ramping")
-		})
+		}
+		t.Run(name, func(t *testing.T) { run(t, 0) })
+		t.Run(name+", claimed ahead", func(t *testing.T) { run(t, time.Minute) })
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/ebbline/ebb/schemas"
 )
 
-func (c *Consumer) places(ctx context.Context) (map[intake.TopicPartition]intake.Place, error) {
+func (c *Consumer) positions(ctx context.Context) (map[intake.TopicPartition]intake.Place, error) {
 	return intake.Places(ctx, c.cfg.Store, c.cfg.Group)
 }
 

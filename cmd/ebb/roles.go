@@ -93,6 +93,9 @@ type consumerSettings struct {
 	recorder *consumers.Recorder
 }
 
+// claimAhead is long against the claims' way and short against their margin.
+const claimAhead = 250 * time.Millisecond
+
 // addConsumer adds the consumer of a destination file.
 func addConsumer(g *lifecycle.Group, s *session, file *spec.Spec, set consumerSettings, log *slog.Logger) error {
 	ep, err := endpoint.New(endpoint.Config{Live: file, Versions: s.store, Lookup: set.lookup, Logger: log})
@@ -100,9 +103,13 @@ func addConsumer(g *lifecycle.Group, s *session, file *spec.Spec, set consumerSe
 		return err
 	}
 	r := file.Rules()
+	var ahead time.Duration
+	if r.RateEvery == 0 && (r.Idempotency == spec.IdempotentAlways || r.Idempotency == spec.IdempotentWindow) {
+		ahead = claimAhead
+	}
 	c, err := consumers.New(consumers.Config{
 		Destination: file.Name, Endpoint: ep, Store: s.store, Decoder: s.codec, Brokers: set.brokers, Worker: set.worker,
-		Concurrency: r.Concurrency, RateEvery: r.RateEvery, RateBurst: r.RateBurst, Timeout: r.Timeout, Batch: set.batch, Grace: set.grace,
+		Concurrency: r.Concurrency, Ahead: ahead, RateEvery: r.RateEvery, RateBurst: r.RateBurst, Timeout: r.Timeout, Batch: set.batch, Grace: set.grace,
 		Metrics: set.metrics, Recorder: set.recorder, Logger: log,
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package intake_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ebbline/ebb/internal/intake"
@@ -158,6 +160,9 @@ func (r *running) end() {
 func (b *bundle) committed(partition int32) int64 {
 	b.t.Helper()
 	got, err := b.admin.FetchOffsets(b.t.Context(), group)
+	if errors.Is(err, kerr.GroupIDNotFound) {
+		return -1 // nobody has joined yet
+	}
 	require.NoError(b.t, err)
 	if o, ok := got.Lookup(topic, partition); ok {
 		return o.At

@@ -3,6 +3,7 @@ package outcome_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ebbline/ebb/internal/testkit"
@@ -228,6 +230,9 @@ func (b *bundle) offsets() (committed, end int64) {
 	require.NoError(b.T, err)
 	ends.Each(func(o kadm.ListedOffset) { end += o.Offset })
 	fetched, err := admin.FetchOffsets(b.Context(), group)
+	if errors.Is(err, kerr.GroupIDNotFound) {
+		return 0, end // nobody has joined yet
+	}
 	require.NoError(b.T, err)
 	fetched.Each(func(o kadm.OffsetResponse) { committed += max(0, o.At) })
 	return committed, end

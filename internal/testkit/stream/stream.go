@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ebbline/ebb/internal/kafkarun"
@@ -199,6 +201,9 @@ func (s *Stream) Write(records ...*kgo.Record) {
 func (s *Stream) Committed(group, topic string, partition int32) int64 {
 	s.t.Helper()
 	got, err := s.Admin.FetchOffsets(context.Background(), group)
+	if errors.Is(err, kerr.GroupIDNotFound) {
+		return -1 // nobody has joined yet
+	}
 	require.NoError(s.t, err)
 	if o, ok := got.Lookup(topic, partition); ok {
 		return o.At
