@@ -123,9 +123,22 @@ func (c *Codec) decodeAs(w *writer, m *message, body []byte, into any) error {
 		if err != nil {
 			return &DecodeError{Reason: ReasonIncompatible, SchemaID: w.id, Offset: -1, Detail: schemaDetail(err)}
 		}
+		if err := sameMeaning(m, w); err != nil {
+			return &DecodeError{Reason: ReasonIncompatible, SchemaID: w.id, Offset: -1, Detail: err.Error()}
+		}
 		schema, _ = c.resolved.LoadOrStore(key, resolved)
 	}
 	return decodeBody(w.id, schema.(*twmb.Schema), body, into)
+}
+
+// sameMeaning refuses a writer whose values would be read as something else, for example milliseconds as microseconds: resolving
+// does not look at that.
+func sameMeaning(m *message, w *writer) error {
+	reader, err := compile(m.reader.Root())
+	if err != nil {
+		return err
+	}
+	return (&meaning{seen: map[[2]*node]bool{}}).same(reader, w.root, reader.name)
 }
 
 // writerOf splits an Avro payload and finds its schema.

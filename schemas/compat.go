@@ -3,6 +3,7 @@ package schemas
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	twmb "github.com/twmb/avro"
 )
@@ -42,19 +43,25 @@ func CanRead(reader, writer Source) error {
 	if err := twmb.CheckCompatibility(w, r); err != nil {
 		return errors.New(schemaDetail(err))
 	}
-	rn, err := compile(r.Root())
+	rn, wn, err := compilePair(r, w)
 	if err != nil {
-		return fmt.Errorf("reader: %w", err)
-	}
-	wn, err := compile(w.Root())
-	if err != nil {
-		return fmt.Errorf("writer: %w", err)
+		return err
 	}
 	return (&meaning{seen: map[[2]*node]bool{}}).same(rn, wn, rn.name)
 }
 
-// meaning compares logical types. Schema resolution ignores most of them, so
-// that microseconds could become milliseconds, or an amount plain bytes.
+func compilePair(reader, writer *twmb.Schema) (r, w *node, err error) {
+	if r, err = compile(reader.Root()); err != nil {
+		return nil, nil, fmt.Errorf("reader: %w", err)
+	}
+	if w, err = compile(writer.Root()); err != nil {
+		return nil, nil, fmt.Errorf("writer: %w", err)
+	}
+	return r, w, nil
+}
+
+// meaning compares what values mean. Schema resolution ignores most of it, so that microseconds could become milliseconds, an amount
+// plain bytes, or text base64.
 type meaning struct {
 	seen map[[2]*node]bool // pairs compared, since types may be recursive
 }
@@ -64,14 +71,11 @@ func (m *meaning) same(reader, writer *node, path string) error {
 		return nil
 	}
 	m.seen[[2]*node{reader, writer}] = true
-	if a, b := unit(reader), unit(writer); a != b && reader.kind != "union" && writer.kind != "union" {
-		return fmt.Errorf("%s: the meaning changes from %q to %q", path, b, a)
+	if err := m.sameHere(reader, writer, path); err != nil {
+		return err
 	}
 	for _, f := range reader.fields {
-		for _, g := range writer.fields {
-			if f.name != g.name {
-				continue
-			}
+		if g, ok := writer.field(f.name); ok {
 			if err := m.same(f.node, g.node, path+"."+f.name); err != nil {
 				return err
 			}
@@ -83,6 +87,52 @@ func (m *meaning) same(reader, writer *node, path string) error {
 		}
 	}
 	return m.same(reader.items, writer.items, path+"[]")
+}
+
+// sameHere compares two types without what they contain.
+func (m *meaning) sameHere(reader, writer *node, path string) error {
+	if reader.kind == "union" || writer.kind == "union" {
+		return sameOrder(reader, writer, path)
+	}
+	if a, b := unit(reader), unit(writer); a != b {
+		return fmt.Errorf("%s: the meaning changes from %q to %q", path, b, a)
+	}
+	if reader.money != writer.money {
+		return fmt.Errorf("%s: ebb.money changes, so that the same amount would be shown with other digits", path)
+	}
+	if (reader.kind == "string" || reader.kind == "bytes") && reader.kind != writer.kind {
+		return fmt.Errorf("%s: %s becomes %s: text and base64 are not the same value in JSON", path, writer.kind, reader.kind)
+	}
+	return nil
+}
+
+// sameOrder refuses branches that change places: a value of neither branch's own type goes to the first that can hold it, and the
+// default of a field is a value of the first.
+func sameOrder(reader, writer *node, path string) error {
+	if reader.kind != writer.kind {
+		return nil
+	}
+	shared := func(of, other *node) (out []string) {
+		for _, name := range of.order {
+			if other.branches[name] != nil {
+				out = append(out, name)
+			}
+		}
+		return out
+	}
+	if a, b := shared(reader, writer), shared(writer, reader); !slices.Equal(a, b) {
+		return fmt.Errorf("%s: the branches of the union change places", path)
+	}
+	return nil
+}
+
+func (n *node) field(name string) (fieldOf, bool) {
+	for _, f := range n.fields {
+		if f.name == name {
+			return f, true
+		}
+	}
+	return fieldOf{}, false
 }
 
 // alternatives are the branches of a union, or else the type itself.

@@ -52,3 +52,4 @@
 package schemas
 
 //go:generate go run github.com/hamba/avro/v2/cmd/avrogen@v2.31.0 -pkg schemas -strict-types -o types_gen.go avsc/CompensationRequested.avsc avsc/DeadLettered.avsc avsc/OrderCancelled.avsc avsc/OrderCreated.avsc avsc/OrderStatusUpdated.avsc avsc/SagaCompensated.avsc avsc/SagaCompleted.avsc avsc/SagaParked.avsc avsc/SagaResumed.avsc avsc/StepFailed.avsc avsc/StepSucceeded.avsc avsc/StepUndone.avsc
+//go:generate go run ./internal/release

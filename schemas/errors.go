@@ -119,6 +119,16 @@ func (e *IncompatibleError) Error() string {
 	return fmt.Sprintf("schema for subject %s is not compatible with %s: %s; give new fields a default and keep the old ones, or use a new event type", e.Subject, with, e.Detail)
 }
 
+// UnreleasedError says that a schema of this program is not the newest release of its subject.
+type UnreleasedError struct {
+	Subject string
+	Version int // the version it would be
+}
+
+func (e *UnreleasedError) Error() string {
+	return fmt.Sprintf("schema for subject %s is not released; if the change is meant, run `go generate ./schemas` and commit schemas/released/%s/v%d.avsc", e.Subject, e.Subject, e.Version)
+}
+
 // EncodeError says that a value cannot be written as its schema demands.
 type EncodeError struct {
 	Type   string // event type, or the Go type if it is not one of ours

@@ -74,7 +74,7 @@ type contractTable struct {
 // which no input can cause: the files are part of the program.
 var contract = sync.OnceValue(func() *contractTable {
 	t := &contractTable{byType: map[reflect.Type]*message{}, byName: map[string]*message{}}
-	add := func(aggregate, event string, version int, v any) { //nolint:unparam // versions will differ
+	add := func(aggregate, event string, v any) {
 		text, err := avscFiles.ReadFile("avsc/" + event + ".avsc")
 		if err != nil {
 			panic(err)
@@ -83,7 +83,7 @@ var contract = sync.OnceValue(func() *contractTable {
 		m := &message{
 			Message: Message{
 				EventType: event, FullName: full, AggregateType: aggregate, Topic: topic,
-				Subject: Subject(topic, full), Version: version, Schema: string(text),
+				Subject: Subject(topic, full), Version: versionOf(Subject(topic, full), string(text)), Schema: string(text),
 			},
 			goType: reflect.TypeOf(v),
 			writer: parseWriter(text),
@@ -94,20 +94,29 @@ var contract = sync.OnceValue(func() *contractTable {
 		t.byType[m.goType] = m
 		t.byName[m.FullName] = m
 	}
-	add(AggregateOrder, EventOrderCreated, 1, OrderCreated{})
-	add(AggregateOrder, EventOrderStatusUpdated, 1, OrderStatusUpdated{})
-	add(AggregateOrder, EventOrderCancelled, 1, OrderCancelled{})
-	add(AggregateCompensation, EventCompensationRequested, 1, CompensationRequested{})
-	add(AggregateSaga, EventSagaCompleted, 1, SagaCompleted{})
-	add(AggregateSaga, EventSagaCompensated, 1, SagaCompensated{})
-	add(AggregateSaga, EventSagaParked, 1, SagaParked{})
-	add(AggregateSaga, EventSagaResumed, 1, SagaResumed{})
-	add(AggregateStep, EventStepSucceeded, 1, StepSucceeded{})
-	add(AggregateStep, EventStepFailed, 1, StepFailed{})
-	add(AggregateStep, EventStepUndone, 1, StepUndone{})
-	add(AggregateDeadLetter, EventDeadLettered, 1, DeadLettered{})
+	add(AggregateOrder, EventOrderCreated, OrderCreated{})
+	add(AggregateOrder, EventOrderStatusUpdated, OrderStatusUpdated{})
+	add(AggregateOrder, EventOrderCancelled, OrderCancelled{})
+	add(AggregateCompensation, EventCompensationRequested, CompensationRequested{})
+	add(AggregateSaga, EventSagaCompleted, SagaCompleted{})
+	add(AggregateSaga, EventSagaCompensated, SagaCompensated{})
+	add(AggregateSaga, EventSagaParked, SagaParked{})
+	add(AggregateSaga, EventSagaResumed, SagaResumed{})
+	add(AggregateStep, EventStepSucceeded, StepSucceeded{})
+	add(AggregateStep, EventStepFailed, StepFailed{})
+	add(AggregateStep, EventStepUndone, StepUndone{})
+	add(AggregateDeadLetter, EventDeadLettered, DeadLettered{})
 	return t
 })
+
+// versionOf is the number of the newest release, or the next one while the schema is not released yet.
+func versionOf(subject, schema string) int {
+	all := Releases(subject)
+	if n := len(all); n > 0 && sameText(all[n-1].Schema, schema) {
+		return n
+	}
+	return len(all) + 1
+}
 
 // parseWriter parses with a cache of its own: several files define the same
 // nested record.

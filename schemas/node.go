@@ -23,12 +23,19 @@ type node struct {
 	currency int // index of the field that names the currency, -1 if none
 	items    *node
 	branches map[string]*node // of a union, by the name the decoder tags them with
+	order    []string         // of a union: the names of its branches as written
+
+	symbols  []string // of an enum
+	fallback string   // default symbol of an enum, "" if none
 }
 
 type fieldOf struct {
-	name string
-	key  []byte // `"name":`
-	node *node
+	name    string
+	key     []byte // `"name":`
+	node    *node
+	aliases []string
+	def     any // default value
+	hasDef  bool
 }
 
 // compile turns the schema tree into nodes.
@@ -53,6 +60,7 @@ func (c *compiler) compile(s *twmb.SchemaNode, namespace string) (*node, error) 
 		return n, nil
 	case "enum", "fixed":
 		c.define(n, s)
+		n.symbols, n.fallback = s.Symbols, s.EnumDefault
 		return n, nil
 	case "record", "error":
 		n.kind = "record"
@@ -102,7 +110,7 @@ func (c *compiler) fields(n *node, s *twmb.SchemaNode) error {
 		if f.Name == "currency" && carriesText(child) {
 			n.currency = i
 		}
-		n.fields = append(n.fields, fieldOf{f.Name, append(appendString(nil, f.Name), ':'), child})
+		n.fields = append(n.fields, fieldOf{f.Name, append(appendString(nil, f.Name), ':'), child, f.Aliases, f.Default, f.HasDefault})
 	}
 	return nil
 }
@@ -119,6 +127,7 @@ func (c *compiler) union(n *node, s *twmb.SchemaNode, namespace string) error {
 			name = child.kind
 		}
 		n.branches[name] = child
+		n.order = append(n.order, name)
 	}
 	return nil
 }
