@@ -1,6 +1,7 @@
 package schemas_test
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	hamba "github.com/hamba/avro/v2"
 	"github.com/stretchr/testify/require"
 	twmb "github.com/twmb/avro"
+	"github.com/twmb/franz-go/pkg/sr"
 	"pgregory.net/rapid"
 
 	"github.com/ebbline/ebb/schemas"
@@ -274,4 +276,26 @@ func TestUnknownSymbolIsWrittenAsItIs(t *testing.T) {
 	var decode *schemas.DecodeError
 	require.ErrorAs(t, err, &decode)
 	require.Equal(t, 620, decode.SchemaID)
+}
+
+func TestCheckAgainstRegistry(t *testing.T) {
+	t.Parallel()
+	registry := newRegistry(t)
+	c := newClient(t, registry.url)
+	require.NoError(t, c.Check(t.Context()), "an empty registry has no conflict")
+	_, err := c.Register(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, c.Check(t.Context()))
+
+	m := message(t, "OrderCreated")
+	other := strings.Replace(m.Schema, `"scale": 4`, `"scale": 3`, 1)
+	registry.SeedSchema(m.Subject, 2, 900, sr.Schema{Schema: other})
+	var conflict *schemas.IncompatibleError
+	require.ErrorAs(t, c.Check(t.Context()), &conflict)
+	require.Equal(t, m.Subject, conflict.Subject)
+	require.Equal(t, 2, conflict.Version)
+
+	registry.failWith(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	var away *schemas.UnavailableError
+	require.ErrorAs(t, c.Check(t.Context()), &away)
 }

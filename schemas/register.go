@@ -24,6 +24,31 @@ type Registration struct {
 // setting says; an [IncompatibleError] per conflict is joined and nothing is
 // registered.
 func (c *Client) Register(ctx context.Context) ([]Registration, error) {
+	known, err := c.compare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	messages := contract().messages
+	done := make([]Registration, 0, len(messages))
+	for i, m := range messages {
+		r, err := c.register(ctx, m, known[i])
+		if err != nil {
+			return done, err
+		}
+		done = append(done, r)
+	}
+	return done, nil
+}
+
+// Check compares the schemas of all our event types with every version that the registry has, and changes nothing. It joins an
+// [IncompatibleError] per conflict; a subject that the registry does not have is no conflict.
+func (c *Client) Check(ctx context.Context) error {
+	_, err := c.compare(ctx)
+	return err
+}
+
+// compare gives the registry's versions of every message.
+func (c *Client) compare(ctx context.Context) ([][]sr.SubjectSchema, error) {
 	messages := contract().messages
 	known := make([][]sr.SubjectSchema, len(messages))
 	var conflicts []error
@@ -37,18 +62,7 @@ func (c *Client) Register(ctx context.Context) ([]Registration, error) {
 			conflicts = append(conflicts, err)
 		}
 	}
-	if len(conflicts) > 0 {
-		return nil, errors.Join(conflicts...)
-	}
-	done := make([]Registration, 0, len(messages))
-	for i, m := range messages {
-		r, err := c.register(ctx, m, known[i])
-		if err != nil {
-			return done, err
-		}
-		done = append(done, r)
-	}
-	return done, nil
+	return known, errors.Join(conflicts...)
 }
 
 func (c *Client) versions(ctx context.Context, subject string) ([]sr.SubjectSchema, error) {

@@ -78,6 +78,33 @@ func topicSpecs(partitions int32, replication int16) []kafkarun.TopicSpec {
 
 type schemasCmd struct {
 	Apply schemasApplyCmd `cmd:"" help:"Register the schemas of all events."`
+	Check schemasCheckCmd `cmd:"" help:"Check the schemas of this release against all released ones, and against a registry's if one is given; changes nothing."`
+}
+
+type schemasCheckCmd struct {
+	Registry []string `help:"Schema registry URLs." env:"EBB_REGISTRY_URL" placeholder:"URL"`
+}
+
+func (c *schemasCheckCmd) Run(e *env) error {
+	if err := schemas.CheckReleased(); err != nil {
+		return err
+	}
+	for _, m := range schemas.Messages() {
+		fmt.Fprintf(e.stdout, "%-64s version %d follows all before it\n", m.Subject, m.Version)
+	}
+	if len(c.Registry) == 0 {
+		return nil
+	}
+	registry, err := schemas.NewClient(schemas.ClientConfig{URLs: c.Registry, Logger: e.log})
+	if err != nil {
+		return &usageError{err}
+	}
+	defer registry.Close()
+	if err := registry.Check(e.ctx); err != nil {
+		return err
+	}
+	fmt.Fprintln(e.stdout, "the registry has nothing that speaks against them")
+	return nil
 }
 
 type schemasApplyCmd struct{ where }
