@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -20,45 +17,10 @@ type where struct {
 	DSN      string   `help:"PostgreSQL connection string." env:"EBB_DSN" placeholder:"DSN"`
 	Brokers  []string `help:"Kafka addresses." env:"EBB_BROKERS" placeholder:"HOST:PORT"`
 	Registry []string `help:"Schema registry URLs." env:"EBB_REGISTRY_URL" placeholder:"URL"`
-	Data     string   `help:"Folder of a running ebb up or ebb infra to take missing addresses from." default:".ebb" env:"EBB_DATA" type:"path"`
-}
 
-// runFile is .ebb/run.json: where the parts of a running `ebb up` are.
-type runFile struct {
-	PID      int      `json:"pid"`
-	HTTP     string   `json:"http,omitempty"`
-	Sim      string   `json:"sim,omitempty"`
-	DSN      string   `json:"dsn"`
-	Brokers  []string `json:"brokers"`
-	Registry []string `json:"registry"`
-	Postgres string   `json:"postgresDataDir,omitempty"`
-}
+	place
 
-func runPath(data string) string { return filepath.Join(data, "run.json") }
-
-// write replaces the file in one step, readable for its owner only: the connection string holds a password.
-func (r runFile) write(data string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	tmp := runPath(data) + ".tmp"
-	if err := os.WriteFile(tmp, append(text, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, runPath(data))
-}
-
-func readRunFile(data string) (runFile, error) {
-	var r runFile
-	text, err := os.ReadFile(runPath(data))
-	if err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal(text, &r); err != nil {
-		return r, fmt.Errorf("%s: %w; remove it and start `ebb up` again", runPath(data), err)
-	}
-	return r, nil
+	found runFile
 }
 
 // fill takes what is missing from the run file.
@@ -66,10 +28,11 @@ func (w *where) fill(needBrokers, needRegistry bool) error {
 	if w.DSN != "" && (len(w.Brokers) > 0 || !needBrokers) && (len(w.Registry) > 0 || !needRegistry) {
 		return nil
 	}
-	r, err := readRunFile(w.Data)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	r, err := w.find()
+	if err != nil {
 		return err
 	}
+	w.found = r
 	if w.DSN == "" {
 		w.DSN = r.DSN
 	}
@@ -79,18 +42,13 @@ func (w *where) fill(needBrokers, needRegistry bool) error {
 	if len(w.Registry) == 0 {
 		w.Registry = r.Registry
 	}
-	for _, m := range []struct {
-		missing bool
-		flag    string
-		env     string
-	}{
-		{w.DSN == "", "--dsn", "EBB_DSN"},
-		{needBrokers && len(w.Brokers) == 0, "--brokers", "EBB_BROKERS"},
-		{needRegistry && len(w.Registry) == 0, "--registry", "EBB_REGISTRY_URL"},
-	} {
-		if m.missing {
-			return &usageError{fmt.Errorf("%s is not given, and no ebb up runs in %s; use %s, set %s, or start `ebb up`", m.flag, w.Data, m.flag, m.env)}
-		}
+	switch {
+	case w.DSN == "":
+		return w.missing("--dsn", "EBB_DSN")
+	case needBrokers && len(w.Brokers) == 0:
+		return w.missing("--brokers", "EBB_BROKERS")
+	case needRegistry && len(w.Registry) == 0:
+		return w.missing("--registry", "EBB_REGISTRY_URL")
 	}
 	return nil
 }
@@ -105,13 +63,10 @@ type session struct {
 
 // open connects; the schemas are loaded, so that no transaction has to wait for the registry.
 func (e *env) open(ctx context.Context, w where, conns int32) (*session, error) {
-	cfg, err := pgxpool.ParseConfig(w.DSN)
+	cfg, err := poolConfig(w.DSN, conns)
 	if err != nil {
-		return nil, &usageError{errors.New("--dsn is not a PostgreSQL connection string")}
+		return nil, err
 	}
-	cfg.MaxConns = conns
-	cfg.ConnConfig.RuntimeParams["application_name"] = "ebb"
-	journal.Prepare(cfg)
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", err)
@@ -134,6 +89,17 @@ func (e *env) open(ctx context.Context, w where, conns int32) (*session, error) 
 	return s, nil
 }
 
+func poolConfig(dsn string, conns int32) (*pgxpool.Config, error) {
+	cfg, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		return nil, &usageError{errors.New("--dsn is not a PostgreSQL connection string")}
+	}
+	cfg.MaxConns = conns
+	cfg.ConnConfig.RuntimeParams["application_name"] = "ebb"
+	journal.Prepare(cfg)
+	return cfg, nil
+}
+
 // warm loads the schemas; a registry that is not there yet is waited for.
 func (e *env) warm(ctx context.Context, registry *schemas.Client) error {
 	for {
@@ -154,4 +120,76 @@ func (e *env) warm(ctx context.Context, registry *schemas.Client) error {
 func (s *session) close() {
 	s.registry.Close()
 	s.pool.Close()
+}
+
+// patience bounds how long a short command waits for the database or the registry.
+const patience = 10 * time.Second
+
+// reader is what commands need that only look.
+type reader struct {
+	pool  *pgxpool.Pool
+	store *journal.Store
+}
+
+// read opens the journal for a command that only looks: no registry is needed.
+func (e *env) read(w where) (*reader, error) {
+	if err := w.fill(false, false); err != nil {
+		return nil, err
+	}
+	pool, err := e.connect(w, 2)
+	if err != nil {
+		return nil, err
+	}
+	store, err := journal.Open(journal.Config{Pool: pool, Encoder: noEncoder{}, Logger: e.log})
+	if err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return &reader{pool, store}, nil
+}
+
+func (r *reader) close() { r.pool.Close() }
+
+// connect opens a pool and asks the database for a sign of life.
+func (e *env) connect(w where, conns int32) (*pgxpool.Pool, error) {
+	cfg, err := poolConfig(w.DSN, conns)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(e.ctx, patience)
+	defer cancel()
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err == nil {
+		if err = pool.Ping(ctx); err == nil {
+			return pool, nil
+		}
+		pool.Close()
+	}
+	return nil, &unreachableError{fmt.Errorf("connect to PostgreSQL: %w%s", err, w.found.hint())}
+}
+
+// noEncoder is for commands that publish nothing.
+type noEncoder struct{}
+
+func (noEncoder) Encode(context.Context, any) ([]byte, error) {
+	return nil, errors.New("this command only reads")
+}
+
+// operate opens the journal for an operator's move, which publishes: the registry is needed.
+func (e *env) operate(w where) (*session, error) {
+	if err := w.fill(false, true); err != nil {
+		return nil, err
+	}
+	pool, err := e.connect(w, 1)
+	if err != nil {
+		return nil, err
+	}
+	pool.Close()
+	ctx, cancel := context.WithTimeout(e.ctx, patience)
+	defer cancel()
+	s, err := e.open(ctx, w, 3)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, &unreachableError{fmt.Errorf("the schema registry does not answer%s", w.found.hint())}
+	}
+	return s, err
 }

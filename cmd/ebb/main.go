@@ -16,16 +16,10 @@ import (
 	"github.com/ebbline/ebb/internal/postgresrun"
 )
 
-// Exit codes.
-const (
-	exitOK     = 0
-	exitFailed = 1 // it was tried and did not go well
-	exitUsage  = 2 // the command line or a file is wrong
-)
-
 type cli struct {
 	LogLevel slog.Level `help:"Least level to log: debug, info, warn or error." default:"info" env:"EBB_LOG_LEVEL"`
 	LogJSON  bool       `help:"Log as JSON lines." env:"EBB_LOG_JSON"`
+	JSON     bool       `help:"Print JSON: one document, or one line per item of a list; errors too." name:"json" env:"EBB_JSON"`
 
 	Up          upCmd          `cmd:"" help:"Run the whole pipeline in this process: database, broker, registry, relay and every role."`
 	Infra       infraCmd       `cmd:"" help:"Run database, broker and registry only, for roles in processes of their own."`
@@ -39,8 +33,13 @@ type cli struct {
 	Topics  topicsCmd  `cmd:"" help:"Topics in Kafka."`
 	Schemas schemasCmd `cmd:"" help:"Schemas in the registry."`
 	Config  configCmd  `cmd:"" help:"Destination files."`
-	Saga    sagaCmd    `cmd:"" help:"Look at sagas and move those that wait for an operator."`
-	Version versionCmd `cmd:"" help:"Say which version this is."`
+
+	Order       orderCmd       `cmd:"" help:"Create orders, look at them and move them, through the order API."`
+	Saga        sagaCmd        `cmd:"" help:"Look at sagas and move those that wait for an operator."`
+	Dlq         dlqCmd         `cmd:"" help:"Records that could not be read."`
+	Destination destinationCmd `cmd:"" help:"Destinations: what they have to do, and new ones."`
+	Completion  completionCmd  `cmd:"" help:"Print the completion script of a shell."`
+	Version     versionCmd     `cmd:"" help:"Say which version this is."`
 }
 
 // env is what commands get beside their flags.
@@ -49,6 +48,8 @@ type env struct {
 	log    *slog.Logger
 	stdout io.Writer
 	stderr io.Writer
+	json   bool              // print JSON
+	model  *kong.Application // every command and flag
 }
 
 func main() {
@@ -68,13 +69,7 @@ func main() {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var c cli
 	exited := -1
-	parser, err := kong.New(&c,
-		kong.Name("ebb"),
-		kong.Description("Orders out to external systems, and back in reverse order when one of them refuses."),
-		kong.Writers(stdout, stderr),
-		kong.Exit(func(status int) { exited = status }),
-		kong.Vars{"destinations": "consumers/destinations"},
-	)
+	parser, err := newParser(&c, stdout, stderr, func(status int) { exited = status })
 	if err != nil {
 		fmt.Fprintln(stderr, "ebb:", err)
 		return exitUsage
@@ -87,27 +82,34 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if exited >= 0 { // help was asked for and printed
 		return exited
 	}
+	e := &env{ctx: ctx, log: newLogger(c, stderr), stdout: stdout, stderr: stderr, json: c.JSON, model: parser.Model}
 	if err != nil {
-		fmt.Fprintf(stderr, "ebb: %v; see `ebb --help`\n", err)
-		return exitUsage
+		return e.fail(&usageError{fmt.Errorf("%w; see `%s --help`", err, nearest(err))})
 	}
-	e := &env{ctx: ctx, log: newLogger(c, stderr), stdout: stdout, stderr: stderr}
 	if err := command.Run(e); err != nil {
-		fmt.Fprintln(stderr, "ebb:", err)
-		var usage *usageError
-		var taken *lifecycle.TakenError
-		if errors.As(err, &usage) || errors.As(err, &taken) {
-			return exitUsage
-		}
-		return exitFailed
+		return e.fail(err)
 	}
 	return exitOK
 }
 
-// usageError is an error of what was asked for, not of what was done.
-type usageError struct{ error }
+func newParser(c *cli, stdout, stderr io.Writer, exit func(status int)) (*kong.Kong, error) {
+	return kong.New(c,
+		kong.Name("ebb"),
+		kong.Description("Orders out to external systems, and back in reverse order when one of them refuses."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(exit),
+		kong.Vars{"destinations": "consumers/destinations"},
+	)
+}
 
-func (e *usageError) Unwrap() error { return e.error }
+// nearest is the command whose help is nearest to the place of a parse error.
+func nearest(err error) string {
+	var bad *kong.ParseError
+	if !errors.As(err, &bad) || bad.Context == nil || bad.Context.Selected() == nil {
+		return "ebb"
+	}
+	return bad.Context.Selected().FullPath()
+}
 
 func newLogger(c cli, w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: c.LogLevel}

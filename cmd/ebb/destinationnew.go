@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/ebbline/ebb/cmd/ebb/internal/scaffold"
+)
+
+type destinationNewCmd struct {
+	Name  string   `arg:"" help:"Name of the destination, such as crm."`
+	Dir   string   `help:"Folder of destination files." default:"${destinations}" placeholder:"DIR"`
+	On    []string `help:"Event types that it gets." default:"OrderCreated" placeholder:"TYPE"`
+	After []string `help:"Destinations that settle before it." placeholder:"NAME"`
+}
+
+// Help has examples.
+func (destinationNewCmd) Help() string {
+	return `Nothing that exists is overwritten; the new file is checked together with those beside it.
+
+Examples:
+
+  ebb destination new crm --after billing
+  ebb destination new mailer --dir my/destinations --on OrderCreated,OrderStatusUpdated`
+}
+
+// written is what `ebb destination new` has done.
+type written struct {
+	Name  string   `json:"name"`
+	Files []string `json:"files"`
+	Next  []string `json:"next"` // commands, in order
+}
+
+func (c *destinationNewCmd) Run(e *env) error {
+	d := scaffold.Destination{Name: c.Name, Dir: c.Dir, On: c.On, After: c.After}
+	if err := scaffold.YAML(d); err != nil {
+		return &usageError{err}
+	}
+	w := written{Name: c.Name, Files: []string{d.Path()}, Next: []string{
+		"ebb config check " + c.Dir,
+		"export " + d.Variable() + "=http://127.0.0.1:9000",
+		"ebb config apply " + c.Dir,
+		"ebb consumer --destination " + c.Name + " --destinations " + c.Dir,
+	}}
+	return one(e, w, func(out io.Writer, w written) {
+		for _, f := range w.Files {
+			fmt.Fprintf(out, "wrote %s\n", f)
+		}
+		fmt.Fprintln(out, "next, with the address of the real thing (or start `ebb up` again, which does all of it):")
+		for _, n := range w.Next {
+			fmt.Fprintf(out, "  %s\n", n)
+		}
+	})
+}
