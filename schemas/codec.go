@@ -1,14 +1,11 @@
 package schemas
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"reflect"
 	"sync"
-	"unicode/utf8"
 
 	twmb "github.com/twmb/avro"
 )
@@ -147,7 +144,7 @@ func (c *Codec) writerOf(ctx context.Context, payload []byte) (*writer, []byte, 
 		return nil, nil, err
 	}
 	if payload[0] != 0 {
-		return nil, nil, &DecodeError{Reason: ReasonFormat, Offset: 0, Detail: "an Avro payload begins with a zero byte"}
+		return nil, nil, notAvro()
 	}
 	if len(payload) < headerLen {
 		return nil, nil, &DecodeError{Reason: ReasonTruncated, Offset: len(payload), Detail: "the schema id takes 4 bytes"}
@@ -193,37 +190,6 @@ func decodeBody(id int, schema *twmb.Schema, body []byte, into any, opts ...twmb
 	if short, ok := errors.AsType[*twmb.ShortBufferError](err); ok {
 		d.Reason = ReasonTruncated
 		d.Detail = "while reading " + short.Type
-	}
-	return d
-}
-
-// checkJSONObject accepts exactly one JSON object in UTF-8.
-func checkJSONObject(payload []byte) *DecodeError {
-	trimmed := bytes.TrimLeft(payload, " \t\r\n")
-	start := len(payload) - len(trimmed)
-	if len(trimmed) == 0 {
-		return &DecodeError{Reason: ReasonEmpty, Offset: -1, Detail: "only white space"}
-	}
-	if trimmed[0] != '{' {
-		if json.Valid(payload) {
-			return &DecodeError{Reason: ReasonNotObject, Offset: start}
-		}
-		return &DecodeError{Reason: ReasonFormat, Offset: start}
-	}
-	if !utf8.Valid(payload) {
-		return &DecodeError{Reason: ReasonJSON, Offset: -1, Detail: "not UTF-8"}
-	}
-	if json.Valid(payload) {
-		return nil
-	}
-	d := &DecodeError{Reason: ReasonJSON, Offset: -1}
-	var syntax *json.SyntaxError
-	if err := json.Unmarshal(payload, new(json.RawMessage)); errors.As(err, &syntax) {
-		d.Offset = int(syntax.Offset)
-		// The message itself quotes a character of the payload.
-		if int(syntax.Offset) >= len(payload) {
-			d.Reason = ReasonTruncated
-		}
 	}
 	return d
 }

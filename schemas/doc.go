@@ -13,11 +13,15 @@
 //	type  ◀──DecodeInto[T]─  the same, resolved against the schema of T
 //
 // A payload whose first character is '{' is plain JSON: it is validated and
-// handed on byte for byte.
+// handed on byte for byte. A topic of a foreign outbox can be told to be JSON
+// or Avro only ([Format]).
 //
 // Each event type has a subject of its own, named by topic and record
 // (see [Subject]), because one topic carries several event types. Schemas may
-// only change so that every version can read every other ([Compatible]).
+// only change so that every version can read every other ([Compatible]) and
+// nothing is lost or read as something else ([Evolves]); the released versions
+// are kept in released/, and a schema that is not released fails the check
+// ([CheckReleased]).
 //
 // # Exactness
 //
@@ -48,7 +52,10 @@
 //
 // Payloads are limited to [MaxPayload], the JSON made from one to [MaxJSON],
 // replies of the registry to 4 MiB. Hostile block counts and nesting are
-// refused by the decoder before it allocates.
+// refused by the decoder before it allocates. Plain JSON is nested at most
+// [MaxDepth] deep and has no number that would be too long to write out; a
+// member that is there twice is refused, since readers differ in which they
+// take.
 package schemas
 
 //go:generate go run github.com/hamba/avro/v2/cmd/avrogen@v2.31.0 -pkg schemas -strict-types -o types_gen.go avsc/CompensationRequested.avsc avsc/DeadLettered.avsc avsc/OrderCancelled.avsc avsc/OrderCreated.avsc avsc/OrderStatusUpdated.avsc avsc/SagaCompensated.avsc avsc/SagaCompleted.avsc avsc/SagaParked.avsc avsc/SagaResumed.avsc avsc/StepFailed.avsc avsc/StepSucceeded.avsc avsc/StepUndone.avsc

@@ -60,6 +60,7 @@ const (
 	ReasonInvalid      Reason = "invalid value"
 	ReasonJSON         Reason = "invalid JSON"
 	ReasonNotObject    Reason = "not an object"
+	ReasonDuplicate    Reason = "a member of an object is there twice"
 	ReasonSchema       Reason = "unusable schema"
 	ReasonIncompatible Reason = "schema cannot be read as the expected type"
 	ReasonPrecision    Reason = "digits would be lost"
