@@ -45,6 +45,9 @@ func addProducer(g *lifecycle.Group, mux *http.ServeMux, s *session, brokers []s
 		return err
 	}
 	mux.Handle("/api/", api)
+	if err := addPage(mux, orders, s.store, log); err != nil {
+		return err
+	}
 	g.Add("outcome", func(ctx context.Context) error {
 		return outcome.Run(ctx, outcome.Config{
 			Brokers: brokers, Store: orders, Decoder: codec, Logger: log,

@@ -2,10 +2,7 @@ package httpapi
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
@@ -35,6 +32,7 @@ type orderView struct {
 type pageView struct {
 	Orders     []orderView `json:"orders"`
 	NextBefore *int64      `json:"nextBefore"` // null on the last page
+	Next       *string     `json:"next"`       // the same as a path with the query; null on the last page
 }
 
 func viewOf(o order.Order) orderView {
@@ -96,77 +94,4 @@ func write(w http.ResponseWriter, status int, contentType string, text []byte) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // a client that has gone is nobody's fault
-}
-
-// problem is an error as the client sees it (RFC 9457).
-type problem struct {
-	Type   string          `json:"type"`
-	Title  string          `json:"title"`
-	Status int             `json:"status"`
-	Detail string          `json:"detail"`
-	Errors []order.Problem `json:"errors,omitempty"`
-
-	code string
-}
-
-func (p *problem) Error() string { return p.Detail }
-
-// fail answers with the problem that err is.
-func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
-	p := a.problemOf(r.Context(), err)
-	if p == nil {
-		return
-	}
-	p.Type, p.Title = "urn:ebb:problem:"+p.code, http.StatusText(p.Status)
-	if p.Status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", "1")
-	}
-	text, err := marshal(p)
-	if err != nil {
-		panic("order API: " + err.Error()) // strings and numbers always encode
-	}
-	write(w, p.Status, "application/problem+json", append(text, '\n'))
-}
-
-// problemOf is the one place that decides what an error means to a client. Only
-// errors of known types show their text. Nil: the client has gone.
-func (a *API) problemOf(ctx context.Context, err error) *problem {
-	var (
-		own         *problem
-		bad         *order.InvalidError
-		missing     *order.NotFoundError
-		refused     *order.TransitionError
-		open        *order.OpenError
-		unavailable *order.UnavailableError
-	)
-	switch {
-	case errors.As(err, &own):
-		return own
-	case errors.As(err, &bad):
-		return &problem{Status: http.StatusBadRequest, code: "invalid", Detail: "the request has invalid fields", Errors: bad.Problems}
-	case errors.As(err, &missing):
-		return &problem{Status: http.StatusNotFound, code: "not-found", Detail: missing.Error()}
-	case errors.As(err, &refused):
-		return &problem{Status: http.StatusConflict, code: "status-forbids", Detail: refused.Error()}
-	case errors.As(err, &open):
-		return &problem{Status: http.StatusConflict, code: "order-open", Detail: open.Error()}
-	case errors.Is(err, order.ErrKeyReused):
-		return &problem{Status: http.StatusUnprocessableEntity, code: "key-reused", Detail: "this Idempotency-Key belongs to a call with another method, path or body; take a new key"}
-	case errors.As(err, &unavailable):
-		a.log.WarnContext(ctx, "order API: store unavailable", slog.Bool("maybe_stored", unavailable.Maybe), slog.Any("error", err))
-		return unavailableProblem(unavailable.Maybe)
-	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		return nil
-	default:
-		a.log.ErrorContext(ctx, "order API: request failed", slog.Any("error", err))
-		return &problem{Status: http.StatusInternalServerError, code: "internal", Detail: "the request could not be served; the reason is in the log of the order service"}
-	}
-}
-
-func unavailableProblem(maybe bool) *problem {
-	detail := "the order store is not available now and nothing was changed; try again"
-	if maybe {
-		detail = "the connection to the order store was lost, the change may have been stored; repeat the call with the same Idempotency-Key to find out"
-	}
-	return &problem{Status: http.StatusServiceUnavailable, code: "unavailable", Detail: detail}
 }

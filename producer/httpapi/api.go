@@ -74,7 +74,7 @@ func New(cfg Config) (*API, error) {
 	a.route("/api/orders/{id}/status", methods{http.MethodPut: a.updateStatus})
 	a.route("/api/orders/{id}/cancel", methods{http.MethodPost: a.cancel, http.MethodDelete: a.cancel})
 	a.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		a.fail(w, r, &problem{Status: http.StatusNotFound, code: "not-found", Detail: "no such path"})
+		a.fail(w, r, notFound.problem("no such path"))
 	})
 	return a, nil
 }
@@ -94,6 +94,9 @@ func (a *API) route(path string, handlers methods) {
 			continue
 		}
 		allowed = append(allowed, method)
+		if method == http.MethodGet {
+			allowed = append(allowed, http.MethodHead) // the mux gives it to the same handler
+		}
 		a.mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
 			if err := handle(w, r); err != nil {
 				a.fail(w, r, err)
@@ -103,7 +106,7 @@ func (a *API) route(path string, handlers methods) {
 	allow := strings.Join(allowed, ", ")
 	a.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", allow)
-		a.fail(w, r, &problem{Status: http.StatusMethodNotAllowed, code: "method-not-allowed", Detail: "allowed here: " + allow})
+		a.fail(w, r, methodForbidden.problem("allowed here: %s", allow))
 	})
 }
 
@@ -143,7 +146,7 @@ func (a *API) newOrder(b *body) (order.New, error) {
 	n.Amount = b.amount("totalAmount", scale)
 	b.refuseOthers("customerId", "totalAmount", "currency", "shippingType")
 	b.merge(n.Validate())
-	return n, b.err()
+	return n, b.err(true)
 }
 
 func (a *API) updateStatus(w http.ResponseWriter, r *http.Request) error {
@@ -160,7 +163,7 @@ func (a *API) updateStatus(w http.ResponseWriter, r *http.Request) error {
 	if _, err := order.CommandFor(to); err != nil {
 		b.merge(err)
 	}
-	if err := b.err(); err != nil {
+	if err := b.err(true); err != nil {
 		return err
 	}
 	request, err := requestOf(r, b.raw, http.StatusOK)
@@ -192,7 +195,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) error {
 		b.merge(order.CheckReason(reason))
 	}
 	b.refuseOthers("reason")
-	if err := b.err(); err != nil {
+	if err := b.err(true); err != nil {
 		return err
 	}
 	request, err := requestOf(r, b.raw, http.StatusOK)
@@ -247,7 +250,7 @@ func (a *API) addSagas(r *http.Request, view *orderView) {
 }
 
 func (a *API) list(w http.ResponseWriter, r *http.Request) error {
-	filter, err := filterOf(r.URL.Query())
+	filter, err := filterOf(r.URL.RawQuery)
 	if err != nil {
 		return err
 	}
@@ -260,7 +263,9 @@ func (a *API) list(w http.ResponseWriter, r *http.Request) error {
 		page.Orders[i] = viewOf(o)
 	}
 	if next != 0 {
-		page.NextBefore = &next
+		path := nextPath(r.URL.Query(), next)
+		page.NextBefore, page.Next = &next, &path
+		w.Header().Set("Link", "<"+path+`>; rel="next"`)
 	}
 	return writeJSON(w, http.StatusOK, page)
 }
@@ -289,10 +294,10 @@ func idempotencyKey(r *http.Request) (string, error) {
 	if key := values[0]; len(values) == 1 && key != "" && len(key) <= order.MaxKey && !strings.ContainsFunc(key, invisible) {
 		return key, nil
 	}
-	return "", invalid(order.Problem{
+	return "", invalid(false, []order.Problem{{
 		Field:  "Idempotency-Key",
 		Detail: fmt.Sprintf("must be one header of 1 to %d visible ASCII characters", order.MaxKey),
-	})
+	}})
 }
 
 var traceParentPattern = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)

@@ -116,6 +116,7 @@ func (a answer) problem(t *testing.T, status int) map[string]string {
 	require.Contains(t, v["type"], "urn:ebb:problem:")
 	require.NotEmpty(t, v["title"])
 	require.NotEmpty(t, v["detail"])
+	require.Regexp(t, `^urn:uuid:[0-9a-f-]{36}$`, v["instance"])
 	fields := map[string]string{}
 	if list, ok := v["errors"].([]any); ok {
 		for _, entry := range list {
@@ -195,9 +196,18 @@ func TestEveryBadFieldIsNamed(t *testing.T) {
 		fields     map[string]string
 	}{
 		{"nothing", `{}`, map[string]string{"customerId": "missing", "totalAmount": "missing", "currency": "missing", "shippingType": "missing"}},
-		{"wrong types", order("1", "true", "null", "[]"), map[string]string{"customerId": "string", "totalAmount": "not a decimal", "currency": "string", "shippingType": "string"}},
+		{"wrong types", order("1", "true", "null", "[]"), map[string]string{
+			"customerId": "must be a string, not a number", "totalAmount": "or a string of its digits, not a truth value",
+			"currency": "must be a string, not null", "shippingType": "must be a string, not a list"}},
+		{"an object", order("{}", `{"value":1}`, `"EUR"`, `"domestic"`), map[string]string{"customerId": "not an object", "totalAmount": "not an object"}},
 		{"too precise", order(`"c"`, "99.999", `"EUR"`, `"domestic"`), map[string]string{"totalAmount": "3 digits behind the point, 2 are allowed"}},
 		{"too precise for yen", order(`"c"`, `"0.5"`, `"JPY"`, `"domestic"`), map[string]string{"totalAmount": "0 are allowed"}},
+		{"too precise for dinar", order(`"c"`, "1.0001", `"KWD"`, `"domestic"`), map[string]string{"totalAmount": "4 digits behind the point, 3 are allowed"}},
+		{"too precise by exponent", order(`"c"`, "1e-3", `"EUR"`, `"domestic"`), map[string]string{"totalAmount": "3 digits behind the point"}},
+		{"no digits", order(`"c"`, `""`, `"EUR"`, `"domestic"`), map[string]string{"totalAmount": "not a decimal number"}},
+		{"a space", order(`"c"`, `" 1"`, `"EUR"`, `"domestic"`), map[string]string{"totalAmount": "not a decimal number"}},
+		{"a comma", order(`"c"`, `"1,50"`, `"EUR"`, `"domestic"`), map[string]string{"totalAmount": "not a decimal number"}},
+		{"not a number", order(`"c"`, `"NaN"`, `"EUR"`, `"domestic"`), map[string]string{"totalAmount": "not a decimal number"}},
 		{"zero", order(`"c"`, "0.00", `"EUR"`, `"domestic"`), map[string]string{"totalAmount": "above 0"}},
 		{"negative", order(`"c"`, "-1", `"EUR"`, `"domestic"`), map[string]string{"totalAmount": "negative"}},
 		{"too large", order(`"c"`, "1e15", `"EUR"`, `"domestic"`), map[string]string{"totalAmount": "16 digits before"}},
@@ -209,7 +219,11 @@ func TestEveryBadFieldIsNamed(t *testing.T) {
 		{"control character", order(`"a\u0000"`, "1", `"EUR"`, `"domestic"`), map[string]string{"customerId": "printable"}},
 		{"half a surrogate", order(`"a\ud800"`, "1", `"EUR"`, `"domestic"`), map[string]string{"customerId": "Unicode"}},
 		{"unknown field", strings.Replace(goodOrder, "{", `{"discount":1,`, 1), map[string]string{"discount": "not a known field"}},
-		{"other case", strings.Replace(goodOrder, "customerId", "CustomerID", 1), map[string]string{"customerId": "missing", "CustomerID": "not a known field"}},
+		{"other case", strings.Replace(goodOrder, "customerId", "CustomerID", 1), map[string]string{"customerId": "missing", "CustomerID": "did you mean customerId?"}},
+		{"misspelt", strings.Replace(goodOrder, "totalAmount", "total_amout", 1), map[string]string{"totalAmount": "missing", "total_amout": "did you mean totalAmount?"}},
+		{"all at once", `{"customerId":"","totalAmount":0,"currency":"eur","shippingtype":"x","Currency":"EUR"}`, map[string]string{
+			"customerId": "empty", "totalAmount": "above 0", "currency": "ISO 4217", "shippingType": "missing",
+			"shippingtype": "did you mean shippingType?", "Currency": "did you mean currency?"}},
 		{"repeated", strings.Replace(goodOrder, "{", `{"currency":"JPY",`, 1), map[string]string{"currency": "more than once"}},
 	}
 	for _, tt := range tests {
@@ -237,14 +251,58 @@ func TestBodiesThatAreNoOrder(t *testing.T) {
 		"broken":        {`{"customerId":}`, 400},
 		"two":           {goodOrder + goodOrder, 400},
 		"invalid UTF-8": {"{\"customerId\":\"\xff\"}", 400},
-		"too large":     {`{"customerId":"` + strings.Repeat("x", 1<<20) + `"}`, 413},
+		"too large":     {`{"customerId":"` + strings.Repeat("x", 10<<20) + `"}`, 413},
 	} {
 		require.Empty(t, b.call("POST", "/api/orders", tt.body).problem(t, tt.status), name)
 	}
 	for _, contentType := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", ";"} {
 		b.call("POST", "/api/orders", goodOrder, "Content-Type", contentType).problem(t, 415)
 	}
+	b.call("POST", "/api/orders", goodOrder, "Content-Encoding", "gzip").problem(t, 415)
 	require.Equal(t, 201, b.call("POST", "/api/orders", goodOrder, "Content-Type", "Application/JSON; charset=UTF-8").status)
+	padded := goodOrder + strings.Repeat(" ", 10<<20-len(goodOrder))
+	require.Equal(t, 201, b.call("POST", "/api/orders", padded).status, "10 MiB are allowed")
+	b.call("POST", "/api/orders", padded+" ").problem(t, 413)
+}
+
+// TestABodyOfManyFaultsIsAnsweredShortly would take minutes if naming faults were quadratic in their number.
+func TestABodyOfManyFaultsIsAnsweredShortly(t *testing.T) {
+	t.Parallel()
+	api, err := httpapi.New(httpapi.Config{Store: &recording{}, CurrencyScale: scale})
+	require.NoError(t, err)
+	var text strings.Builder
+	text.WriteString(strings.TrimSuffix(goodOrder, "}"))
+	for i := range 300_000 {
+		fmt.Fprintf(&text, `,"f%d":1`, i)
+	}
+	text.WriteString("}")
+	a := call(t, api, "POST", "/api/orders", text.String())
+	require.Len(t, a.problem(t, 400), 50)
+	require.Contains(t, a.decode(t)["detail"], "300000 fields are invalid; the first 50 are listed")
+	require.Less(t, len(a.text), 20_000)
+
+	long := strings.Repeat("n", 5<<20)
+	require.Less(t, len(call(t, api, "POST", "/api/orders", `{"`+long+`":1}`).text), 2_000)
+	call(t, api, "POST", "/api/orders", `{"customerId":`+strings.Repeat("[", 1<<20)+`}`).problem(t, 400)
+}
+
+func TestErrorsPointIntoTheBody(t *testing.T) {
+	t.Parallel()
+	api, err := httpapi.New(httpapi.Config{Store: &recording{}, CurrencyScale: scale})
+	require.NoError(t, err)
+	pointers := func(a answer) map[string]any {
+		out := map[string]any{}
+		for _, e := range a.decode(t)["errors"].([]any) {
+			out[e.(map[string]any)["field"].(string)] = e.(map[string]any)["pointer"]
+		}
+		return out
+	}
+	got := pointers(call(t, api, "POST", "/api/orders", strings.Replace(goodOrder, "{", `{"a/b~c d":1,"":2,`, 1)))
+	require.Equal(t, map[string]any{"a/b~c d": "#/a~1b~0c%20d", "": "#/"}, got)
+	long := strings.Repeat("x", 61)
+	got = pointers(call(t, api, "POST", "/api/orders", strings.Replace(goodOrder, "{", `{"`+long+`":1,`, 1)))
+	require.Equal(t, map[string]any{long[:60] + "…": nil}, got, "a cut name would point to nothing")
+	require.Equal(t, map[string]any{"limit": nil}, pointers(call(t, api, "GET", "/api/orders?limit=x", "")), "not in the body")
 }
 
 func TestPathsAndMethods(t *testing.T) {
@@ -258,7 +316,10 @@ func TestPathsAndMethods(t *testing.T) {
 	}
 	a := b.call("PATCH", "/api/orders", goodOrder)
 	a.problem(t, 405)
-	require.Equal(t, "GET, POST", a.header.Get("Allow"))
+	require.Equal(t, "GET, HEAD, POST", a.header.Get("Allow"))
+	a = b.call("POST", "/api/orders/1", goodOrder)
+	a.problem(t, 405)
+	require.Equal(t, "GET, HEAD, DELETE", a.header.Get("Allow"))
 	a = b.call("GET", "/api/orders/1/cancel", "")
 	a.problem(t, 405)
 	require.Equal(t, "POST, DELETE", a.header.Get("Allow"))
@@ -349,11 +410,15 @@ func TestList(t *testing.T) {
 		paths = append(paths, b.create())
 	}
 	b.settle(paths[1], order.SagaParked)
-	first := b.call("GET", "/api/orders?limit=3", "").decode(t)
+	page := b.call("GET", "/api/orders?limit=3&status=PENDING", "")
+	first := page.decode(t)
 	require.Len(t, first["orders"], 3)
+	require.Equal(t, fmt.Sprintf("/api/orders?before=%v&limit=3&status=PENDING", first["nextBefore"]), first["next"])
+	require.Equal(t, fmt.Sprintf(`<%v>; rel="next"`, first["next"]), page.header.Get("Link"))
 	rest := b.call("GET", fmt.Sprintf("/api/orders?limit=3&before=%v", first["nextBefore"]), "").decode(t)
 	require.Len(t, rest["orders"], 2)
 	require.Nil(t, rest["nextBefore"])
+	require.Nil(t, rest["next"])
 	flagged := b.call("GET", "/api/orders?attention=true&status=PENDING&customerId=customer-1", "").decode(t)
 	require.Len(t, flagged["orders"], 1)
 	require.Equal(t, "parked", flagged["orders"].([]any)[0].(map[string]any)["attention"])
@@ -361,6 +426,10 @@ func TestList(t *testing.T) {
 
 	got := b.call("GET", "/api/orders?limit=0&before=x&status=open&attention=yes&page=2&customerId=", "").problem(t, 400)
 	require.Len(t, got, 6)
+	require.Contains(t, b.call("GET", "/api/orders?customerid=x", "").problem(t, 400)["customerid"], "did you mean customerId?")
+	for _, broken := range []string{"limit=%zz", "limit=1;before=2"} {
+		require.Contains(t, b.call("GET", "/api/orders?"+broken, "").problem(t, 400), "query", broken)
+	}
 	require.Contains(t, b.call("GET", "/api/orders?limit=1&limit=2", "").problem(t, 400), "limit")
 }
 
@@ -464,7 +533,7 @@ func TestConfig(t *testing.T) {
 // FuzzCreate throws bodies at the API: it must answer 201 or a 4xx problem and
 // never panic.
 func FuzzCreate(f *testing.F) {
-	for _, seed := range []string{goodOrder, `{}`, `[`, `{"a":1,"a":2}`, `{"totalAmount":"1e5","currency":"EUR"}`, "\xff", `{"customerId":"\ud800"}`} {
+	for _, seed := range []string{goodOrder, `{"customerId":1,"totalAmount":{},"curency":[],"shippingType":null}`, goodOrder + "x", `{"a~/b":1}`, `{}`, `[`, `{"a":1,"a":2}`, `{"totalAmount":"1e5","currency":"EUR"}`, "\xff", `{"customerId":"\ud800"}`} {
 		f.Add([]byte(seed))
 	}
 	api, err := httpapi.New(httpapi.Config{Store: &recording{}, CurrencyScale: scale})
@@ -478,6 +547,15 @@ func FuzzCreate(f *testing.F) {
 			return
 		}
 		require.Contains(t, []int{400, 413, 415}, w.Code)
-		require.True(t, json.Valid(w.Body.Bytes()))
+		var p struct {
+			Type, Title, Detail, Instance string
+			Errors                        []struct{ Field, Detail string }
+		}
+		require.NoError(t, json.Unmarshal(w.Body.Bytes(), &p))
+		require.NotEmpty(t, p.Type)
+		require.NotEmpty(t, p.Title)
+		require.NotEmpty(t, p.Detail)
+		require.NotEmpty(t, p.Instance)
+		require.Equal(t, p.Type == "urn:ebb:problem:invalid", len(p.Errors) > 0)
 	})
 }

@@ -8,9 +8,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -18,24 +16,24 @@ import (
 )
 
 // maxBody is the largest request body, in bytes.
-const maxBody = 1 << 20
+const maxBody = 10 << 20
 
 // body is a request's JSON object, field by field, and what is wrong with it.
 // encoding/json alone would match names without regard to case, take the last
 // of a repeated name, and stop at the first fault.
 type body struct {
-	raw      []byte
-	fields   map[string]json.RawMessage
-	problems []order.Problem
+	raw    []byte
+	fields map[string]json.RawMessage
+	faults
 }
 
 // readBody reads one JSON object. If it is not required, no body at all is an
 // empty object.
 func readBody(w http.ResponseWriter, r *http.Request, required bool) (*body, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
-		return nil, &problem{Status: http.StatusRequestEntityTooLarge, code: "too-large", Detail: fmt.Sprintf("the body has more than %d bytes", maxBody)}
+	var over *http.MaxBytesError
+	if errors.As(err, &over) {
+		return nil, tooLarge.problem("the body has more than %d bytes", maxBody)
 	}
 	if err != nil {
 		return nil, malformed("the body could not be read to its end")
@@ -43,7 +41,7 @@ func readBody(w http.ResponseWriter, r *http.Request, required bool) (*body, err
 	if len(raw) == 0 && !required {
 		return &body{}, nil
 	}
-	if err := checkContentType(r.Header.Get("Content-Type")); err != nil {
+	if err := checkContentType(r.Header); err != nil {
 		return nil, err
 	}
 	if !utf8.Valid(raw) {
@@ -53,11 +51,14 @@ func readBody(w http.ResponseWriter, r *http.Request, required bool) (*body, err
 	return b, b.parse()
 }
 
-func checkContentType(value string) error {
-	mediaType, params, err := mime.ParseMediaType(value)
+func checkContentType(h http.Header) error {
+	if coding := h.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		return mediaType.problem("the body must not have a Content-Encoding")
+	}
+	name, params, err := mime.ParseMediaType(h.Get("Content-Type"))
 	charset := params["charset"]
-	if err != nil || mediaType != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
-		return &problem{Status: http.StatusUnsupportedMediaType, code: "unsupported-media-type", Detail: "the Content-Type must be application/json in UTF-8"}
+	if err != nil || name != "application/json" || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return mediaType.problem("the Content-Type must be application/json in UTF-8")
 	}
 	return nil
 }
@@ -85,7 +86,7 @@ func (b *body) parse() error {
 			return malformed("a field's name is not a string")
 		}
 		if _, repeated := b.fields[field]; repeated {
-			b.report(clip(field), "is given more than once")
+			b.report(field, "is given more than once")
 		}
 		b.fields[field] = value
 	}
@@ -108,35 +109,43 @@ func syntaxError(err error) error {
 }
 
 func malformed(detail string) error {
-	return &problem{Status: http.StatusBadRequest, code: "malformed", Detail: detail}
+	return malformedBody.problem("%s", detail)
 }
 
-func (b *body) report(field, format string, args ...any) {
-	detail := fmt.Sprintf(format, args...)
-	// One word per field is enough: the first is the closest to its cause.
-	if !slices.ContainsFunc(b.problems, func(p order.Problem) bool { return p.Field == field }) {
-		b.problems = append(b.problems, order.Problem{Field: field, Detail: detail})
+// faults collects what is wrong with fields. One word per field is enough: the
+// first is the closest to its cause.
+type faults struct {
+	list []order.Problem
+	seen map[string]bool
+}
+
+func (f *faults) report(field, format string, args ...any) {
+	if f.seen[field] {
+		return
 	}
+	if f.seen == nil {
+		f.seen = map[string]bool{}
+	}
+	f.seen[field] = true
+	f.list = append(f.list, order.Problem{Field: field, Detail: fmt.Sprintf(format, args...)})
 }
 
 // merge adds the problems of an *order.InvalidError.
-func (b *body) merge(err error) {
+func (f *faults) merge(err error) {
 	var bad *order.InvalidError
 	if errors.As(err, &bad) {
 		for _, p := range bad.Problems {
-			b.report(p.Field, "%s", p.Detail)
+			f.report(p.Field, "%s", p.Detail)
 		}
 	}
 }
 
-func (b *body) err() error {
-	if len(b.problems) == 0 {
+func (f *faults) err(inBody bool) error {
+	if len(f.list) == 0 {
 		return nil
 	}
-	return invalid(b.problems...)
+	return invalid(inBody, f.list)
 }
-
-func invalid(problems ...order.Problem) error { return &order.InvalidError{Problems: problems} }
 
 func (b *body) has(field string) bool { _, ok := b.fields[field]; return ok }
 
@@ -146,11 +155,33 @@ func (b *body) text(field string) string {
 		b.report(field, "is missing")
 		return ""
 	}
+	if typeOf(raw) != "a string" {
+		b.report(field, "must be a string, not %s", typeOf(raw))
+		return ""
+	}
 	text, ok := textOf(raw)
 	if !ok {
-		b.report(field, "must be a string of valid Unicode")
+		b.report(field, "must be valid Unicode: half a surrogate pair is no character")
 	}
 	return text
+}
+
+// typeOf names the JSON type of a value for people.
+func typeOf(raw json.RawMessage) string {
+	switch raw[0] {
+	case '"':
+		return "a string"
+	case '{':
+		return "an object"
+	case '[':
+		return "a list"
+	case 't', 'f':
+		return "a truth value"
+	case 'n':
+		return "null"
+	default:
+		return "a number"
+	}
 }
 
 // textOf refuses half a surrogate pair, which encoding/json would replace: the
@@ -174,8 +205,13 @@ func (b *body) amount(field string, scale int) order.Amount {
 		return order.Amount{}
 	}
 	text := string(raw)
-	if raw[0] == '"' {
+	switch typeOf(raw) {
+	case "a number":
+	case "a string":
 		text, _ = textOf(raw)
+	default:
+		b.report(field, "must be a number, or a string of its digits, not %s", typeOf(raw))
+		return order.Amount{}
 	}
 	amount, err := order.ParseAmount(text, scale)
 	var bad *order.AmountError
@@ -185,6 +221,7 @@ func (b *body) amount(field string, scale int) order.Amount {
 	return amount
 }
 
+// refuseOthers names every field that is not known.
 func (b *body) refuseOthers(known ...string) {
 	var unknown []string
 	for field := range b.fields {
@@ -194,69 +231,6 @@ func (b *body) refuseOthers(known ...string) {
 	}
 	slices.Sort(unknown)
 	for _, field := range unknown {
-		b.report(clip(field), "is not a known field; known are %s", strings.Join(known, ", "))
+		b.report(field, "%s", unknownName("field", field, known))
 	}
-}
-
-func clip(name string) string {
-	const most = 60
-	if runes := []rune(name); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return name
-}
-
-func pathID(r *http.Request) (int64, error) {
-	text := r.PathValue("id")
-	id, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || id < 1 || strconv.FormatInt(id, 10) != text {
-		return 0, invalid(order.Problem{Field: "id", Detail: "must be an order number, a positive whole number"})
-	}
-	return id, nil
-}
-
-// filterOf reads the query of a list.
-func filterOf(query url.Values) (order.Filter, error) {
-	var (
-		f order.Filter
-		b body
-	)
-	number := func(name string, most int64) int64 {
-		n, err := strconv.ParseInt(query.Get(name), 10, 64)
-		if err != nil || n < 1 || n > most {
-			b.report(name, "must be a whole number from 1 to %d", most)
-		}
-		return n
-	}
-	for name, values := range query {
-		if len(values) > 1 {
-			b.report(clip(name), "is given more than once")
-		}
-		switch value := values[0]; name {
-		case "limit":
-			f.Limit = int(number(name, order.MaxLimit))
-		case "before":
-			f.Before = number(name, 1<<63-1)
-		case "status":
-			status, err := order.ParseStatus(value)
-			if err != nil {
-				b.report(name, "must be one of %v", order.Statuses())
-			}
-			f.Status = status
-		case "customerId":
-			if !utf8.ValidString(value) || value == "" || strings.ContainsRune(value, 0) {
-				b.report(name, "must be valid UTF-8 and not empty")
-			}
-			f.CustomerID = value
-		case "attention":
-			if value != "true" {
-				b.report(name, "must be true, or left out")
-			}
-			f.Attention = true
-		default:
-			b.report(clip(name), "is not a known parameter; known are limit, before, status, customerId, attention")
-		}
-	}
-	slices.SortFunc(b.problems, func(x, y order.Problem) int { return strings.Compare(x.Field, y.Field) })
-	return f, b.err()
 }

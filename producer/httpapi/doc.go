@@ -9,8 +9,11 @@
 //
 // # Requests
 //
-// A body is one JSON object in UTF-8 of at most 1 MiB with the content type
+// A body is one JSON object in UTF-8 of at most 10 MiB with the content type
 // application/json. Names match exactly; unknown and repeated ones are refused.
+// A list is read page by page from the newest order on: "next" and the Link
+// header lead to the page of older orders, by keyset, so that new orders shift
+// nothing.
 // totalAmount is a JSON number or the same digits as a string; it is never
 // rounded and never passes through a float.
 //
@@ -23,7 +26,8 @@
 // # Errors
 //
 // Every error is application/problem+json (RFC 9457), and lists every bad field
-// in "errors", so that a client needs one round:
+// in "errors" (at most 50), so that a client needs one round. "instance" names
+// the occurrence, and is in the log where the fault is ours:
 //
 //	400 malformed or invalid    409 the status forbids it
 //	404 no such order           413 body too large
