@@ -45,7 +45,7 @@ func addProducer(g *lifecycle.Group, mux *http.ServeMux, s *session, brokers []s
 		return err
 	}
 	mux.Handle("/api/", api)
-	if err := addPage(mux, orders, s.store, log); err != nil {
+	if err := addPage(mux, orders, s, log); err != nil {
 		return err
 	}
 	g.Add("outcome", func(ctx context.Context) error {

@@ -40,11 +40,11 @@ type Step struct {
 	Key         string // the Idempotency-Key of all its attempts
 	Maybe       bool   // may have happened without an answer that proves it
 	Attempts    int
-	Seq         int64 // place in the order of completion, 0 before it
-	Wait        string
+	Seq         int64  // place in the order of completion, 0 before it
+	Waits       string // what it waits for, and why; empty: it has ended
+	Next        string // the command that lets it go on; empty: it needs none
 	Outcome     string
 	Reason      string
-	UpdatedAt   time.Time
 }
 
 // Call is one exchange with a destination.
