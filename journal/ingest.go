@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -35,6 +36,8 @@ type Event struct {
 	Payload     []byte
 	Body        []byte
 	TraceParent string
+	// CreatedAt is when the event was made, where its record says so. Zero: when it is taken in.
+	CreatedAt time.Time
 }
 
 // DeadLetter is a record that could not be taken in, byte for byte.
@@ -183,7 +186,7 @@ func (u *unit) noteWaiting(r Reader, e *Event, got *Ingested) {
 	if t := step(agg, e.ID, r.Destination, saga.Do); t == nil || t.State != saga.Waiting {
 		return
 	}
-	u.waiting[e.ID] = eventText{e.Body, u.env.Now.Time(), e.TraceParent}
+	u.waiting[e.ID] = eventText{e.Body, u.madeAt(e), e.TraceParent}
 	if agg.Queues(e.ID, r.Destination) {
 		got.Queued++
 	}
@@ -206,7 +209,7 @@ func (u *unit) claimFresh(ctx context.Context, req ClaimRequest, records []Recor
 			continue
 		}
 		u.claimedFor(req.Destination)
-		u.claim(ctx, req, candidate{e.ID, saga.Do, e.Aggregate}, &material{body: e.Body, at: u.env.Now.Time(), traceparent: e.TraceParent}, &out)
+		u.claim(ctx, req, candidate{e.ID, saga.Do, e.Aggregate}, &material{body: e.Body, at: u.madeAt(e), traceparent: e.TraceParent}, &out)
 	}
 	got.Claimed, got.Settled = out.Claimed, out.Settled
 }
@@ -229,7 +232,7 @@ func (u *unit) take(r Reader, rec Record, plan []saga.Planned) error {
 	}
 	agg := l.agg
 	if agg.Find(e.ID) == nil {
-		u.rows.event(e)
+		u.rows.event(e, u.madeAt(e))
 		if u.rows.positions == nil {
 			u.rows.positions = map[saga.ID]Position{}
 		}
@@ -240,9 +243,17 @@ func (u *unit) take(r Reader, rec Record, plan []saga.Planned) error {
 	return nil
 }
 
-func (r *rows) event(e *Event) {
+// madeAt is the event's time, in the resolution of the database.
+func (u *unit) madeAt(e *Event) time.Time {
+	if e.CreatedAt.IsZero() {
+		return u.env.Now.Time()
+	}
+	return e.CreatedAt.UTC().Truncate(time.Microsecond)
+}
+
+func (r *rows) event(e *Event, at time.Time) {
 	r.events.add(id(e.ID), text(e.Type), val(e.Aggregate.Type), val(e.Aggregate.ID), val(e.Version), val(int32(e.SchemaID)), val(e.Payload),
-		val(e.Body), text(e.TraceParent))
+		val(e.Body), text(e.TraceParent), val(at))
 }
 
 func (r *rows) letter(reader Reader, rec Record) {

@@ -154,8 +154,10 @@ FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::i
 	first_sent_at, seq, superseded, outage, revert, outcome, reason, spec_version)
 WHERE t.saga_id = u.saga_id AND t.destination = u.destination AND t.direction = u.direction`
 
-	insertEvents = `INSERT INTO ebb.events (id, type, aggregate_type, aggregate_id, aggregate_version, schema_id, payload, body, traceparent)
-SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::int[], $7::bytea[], $8::bytea[], $9::text[])
+	insertEvents = `INSERT INTO ebb.events (id, type, aggregate_type, aggregate_id, aggregate_version, schema_id, payload, body, traceparent,
+	created_at)
+SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::int[], $7::bytea[], $8::bytea[], $9::text[],
+	$10::timestamptz[])
 ON CONFLICT (id) DO NOTHING`
 
 	insertRequests = `INSERT INTO ebb.requests (saga_id, destination, direction, spec_version, route, content)
