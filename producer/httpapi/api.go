@@ -50,6 +50,7 @@ type API struct {
 	sagas Sagas
 	log   *slog.Logger
 	mux   *http.ServeMux
+	guard *http.CrossOriginProtection
 }
 
 // New checks the configuration and returns the API as a handler of all paths
@@ -68,7 +69,7 @@ func New(cfg Config) (*API, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &API{store: cfg.Store, scale: cfg.CurrencyScale, sagas: cfg.Sagas, log: cfg.Logger, mux: http.NewServeMux()}
+	a := &API{store: cfg.Store, scale: cfg.CurrencyScale, sagas: cfg.Sagas, log: cfg.Logger, mux: http.NewServeMux(), guard: http.NewCrossOriginProtection()}
 	a.route("/api/orders", methods{http.MethodPost: a.create, http.MethodGet: a.list})
 	a.route("/api/orders/{id}", methods{http.MethodGet: a.get, http.MethodDelete: a.remove})
 	a.route("/api/orders/{id}/status", methods{http.MethodPut: a.updateStatus})
@@ -79,8 +80,15 @@ func New(cfg Config) (*API, error) {
 	return a, nil
 }
 
-// ServeHTTP answers one request.
-func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.mux.ServeHTTP(w, r) }
+// ServeHTTP answers one request. A browser sends a cancel without a body to any
+// site that another one names, so what comes from elsewhere is refused.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := a.guard.Check(r); err != nil {
+		a.fail(w, r, crossOrigin.problem("a browser sent this for a page of another origin; changes are accepted from this origin's pages and from other programs"))
+		return
+	}
+	a.mux.ServeHTTP(w, r)
+}
 
 // methods are the handlers of one path. A handler writes its answer or returns
 // why it could not.

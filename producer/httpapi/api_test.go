@@ -325,6 +325,23 @@ func TestPathsAndMethods(t *testing.T) {
 	require.Equal(t, "POST, DELETE", a.header.Get("Allow"))
 }
 
+func TestPagesOfOtherSitesCannotChangeAnything(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	path := b.create()
+	for _, headers := range [][]string{
+		{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Site", "same-site"}, {"Origin", "https://elsewhere.example"}, {"Origin", "null"},
+	} {
+		b.call("POST", path+"/cancel", "", headers...).problem(t, 403)
+		b.call("DELETE", path, "", headers...).problem(t, 403)
+		require.Equal(t, 200, b.call("GET", path, "", headers...).status, "reading changes nothing")
+	}
+	require.Equal(t, "PENDING", b.call("GET", path, "").decode(t)["status"])
+	for _, headers := range [][]string{{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Site", "none"}, {"Origin", "http://example.com"}} {
+		require.Equal(t, 200, b.call("POST", path+"/cancel", "", headers...).status, headers)
+	}
+}
+
 func TestTheLifeOfAnOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -30,10 +30,10 @@
 // the occurrence, and is in the log where the fault is ours:
 //
 //	400 malformed or invalid    409 the status forbids it
+//	403 a page of elsewhere     415 content type
 //	404 no such order           413 body too large
-//	405 method                  415 content type
-//	422 key of another call     503 database, with Retry-After
-//	500 our fault; the detail is in the log only
+//	405 method                  422 key of another call
+//	500 our fault, see the log  503 database, with Retry-After
 //
 // After a 503 whose detail says that the change may have been stored, a
 // repetition with the same Idempotency-Key finds out.

@@ -27,6 +27,7 @@ func (k kind) uri() string { return "urn:ebb:problem:" + k.name }
 var (
 	malformedBody   = kind{"malformed", http.StatusBadRequest, "The body is not a JSON object"}
 	invalidRequest  = kind{"invalid", http.StatusBadRequest, "The request has invalid fields"}
+	crossOrigin     = kind{"cross-origin", http.StatusForbidden, "The request came from another origin"}
 	notFound        = kind{"not-found", http.StatusNotFound, "There is nothing here"}
 	methodForbidden = kind{"method-not-allowed", http.StatusMethodNotAllowed, "The method is not allowed here"}
 	statusForbids   = kind{"status-forbids", http.StatusConflict, "The order's status forbids it"}
@@ -41,7 +42,7 @@ var (
 // kinds are all of them.
 func kinds() []kind {
 	return []kind{
-		malformedBody, invalidRequest, notFound, methodForbidden, statusForbids, orderOpen, tooLarge, mediaType, keyReused,
+		malformedBody, invalidRequest, crossOrigin, notFound, methodForbidden, statusForbids, orderOpen, tooLarge, mediaType, keyReused,
 		internalFault, unavailable,
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"html/template"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/ebbline/ebb/producer/order"
@@ -116,22 +118,21 @@ var errNoPage = errors.New("no such page")
 type methods map[string]func(http.ResponseWriter, *http.Request) error
 
 func (p *Page) route(mux *http.ServeMux, path string, handlers methods) {
-	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
+	allow := strings.Join(slices.Sorted(maps.Keys(handlers)), ", ")
+	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		method := r.Method
+		if method == http.MethodHead {
+			method = http.MethodGet // the server leaves the body out
+		}
 		handle, ok := handlers[method]
 		if !ok {
-			continue
+			w.Header().Set("Allow", allow)
+			p.message(w, r, http.StatusMethodNotAllowed, "This page cannot be asked for in that way.")
+			return
 		}
-		allowed = append(allowed, method)
-		mux.HandleFunc(method+" "+path, func(w http.ResponseWriter, r *http.Request) {
-			if err := handle(w, r); err != nil {
-				p.fail(w, r, err)
-			}
-		})
-	}
-	mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Allow", strings.Join(allowed, ", "))
-		p.message(w, r, http.StatusMethodNotAllowed, "This page cannot be asked for in that way.")
+		if err := handle(w, r); err != nil {
+			p.fail(w, r, err)
+		}
 	})
 }
 
