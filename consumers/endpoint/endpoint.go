@@ -28,7 +28,8 @@ type Config struct {
 	Live *spec.Spec
 	// Versions gives the files that steps are pinned to. Required.
 	Versions Versions
-	// Lookup resolves references to credentials and addresses. The zero value reads environment and files.
+	// Lookup resolves references to credentials and addresses, and gives settings such as EBB_ALLOW_PRIVATE. The zero value reads
+	// environment and files.
 	Lookup spec.Lookup
 	// Logger gets a debug record per attempt. Nil means none.
 	Logger *slog.Logger
@@ -53,11 +54,24 @@ func New(cfg Config) (*HTTP, error) {
 	}
 	c := call.FromSpec(cfg.Live, cfg.Lookup)
 	c.Logger = cfg.Logger
+	var err error
+	if c.AllowPrivate, err = call.ParseAllowPrivate(setting(cfg.Lookup, call.EnvAllowPrivate)); err != nil {
+		return nil, err
+	}
 	sender, err := call.NewSender(c)
 	if err != nil {
 		return nil, err
 	}
 	return &HTTP{cfg: cfg, sender: sender, specs: map[int]*spec.Spec{}}, nil
+}
+
+// setting reads an optional setting from the environment; "" when it is not set.
+func setting(from spec.Lookup, name string) string {
+	if from.Env == nil {
+		return ""
+	}
+	value, _ := from.Env(name)
+	return value
 }
 
 // Close lets idle connections go.

@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -102,12 +101,10 @@ func counting(conn net.Conn) *countingConn {
 	return nil
 }
 
-// dialer makes countingConns. control sees each address after name
-// resolution and right before the connection, and can refuse it.
-func dialer(timeout time.Duration, control func(network, address string, c syscall.RawConn) error) func(context.Context, string, string) (net.Conn, error) {
-	d := &net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second, Control: control}
+// countedDial makes countingConns.
+func countedDial(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := d.DialContext(ctx, network, address)
+		conn, err := dial(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}

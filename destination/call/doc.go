@@ -23,6 +23,11 @@
 //   - NOT_SENT means that no byte of the request reached the socket. The
 //     connection counts the bytes; nothing is concluded from error texts.
 //   - No byte leaves at or after Attempt.Deadline on the monotonic clock (G3).
+//   - A connection goes only to base_url's host and port, and never to a
+//     link-local, multicast, unspecified or metadata address; to loopback and
+//     private networks only if base_url is written as such an address or
+//     EBB_ALLOW_PRIVATE allows it. The connected address is what is checked,
+//     after name resolution, for each connection.
 //   - Redirects are not followed, and no proxy is taken from the environment.
 //   - Credentials are added at send and never part of an Exchange: sensitive
 //     reply headers are masked, and a reply that echoes a credential is

@@ -25,6 +25,7 @@ const (
 	KindCut        Kind = "cut"         // the connection ended in between
 	KindTooLarge   Kind = "too large"   // the reply exceeds MaxBody
 	KindUnreadable Kind = "unreadable"  // the reply is not what its header declares
+	KindAddress    Kind = "address"     // the host resolves to an address that may not be called
 )
 
 var kindTexts = map[Kind]string{
@@ -39,6 +40,7 @@ var kindTexts = map[Kind]string{
 	KindCut:        "connection was cut, or the reply is not HTTP",
 	KindTooLarge:   "reply is larger than 1 MiB",
 	KindUnreadable: "reply is not readable",
+	KindAddress:    "address is not allowed",
 }
 
 // Error says why an attempt has no complete reply. Its text holds the
@@ -93,12 +95,15 @@ func diagnose(ctx context.Context, err error) (Kind, error) {
 		header      tls.RecordHeaderError
 		operation   *net.OpError
 		network     net.Error
+		address     *refusedAddress
 	)
 	switch {
 	case errors.As(err, &held):
 		return KindHeldBack, held.cause
 	case errors.Is(err, errDeadline):
 		return KindDeadline, nil
+	case errors.As(err, &address):
+		return KindAddress, address
 	case errors.Is(context.Cause(ctx), errAttemptTimeout):
 		return KindTimeout, context.DeadlineExceeded
 	case errors.Is(ctx.Err(), context.Canceled):

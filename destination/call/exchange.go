@@ -41,14 +41,23 @@ func (s *Sender) exchange(ctx context.Context, a Attempt, x *Exchange, end *End)
 	end.Sent = sent
 	if err != nil {
 		kind, cause := diagnose(ctx, err)
-		end.Setup = kind == KindUntrusted
-		return &Error{Kind: kind, Host: host, cause: cause}
+		end.Setup = kind == KindUntrusted || kind == KindAddress
+		return failed(kind, host, cause)
 	}
 	failure = s.receive(ctx, reply, live, x, end)
 	if failure != nil {
 		failure.Host = host
 	}
 	return failure
+}
+
+// failed is the error of a round trip. What the guard says is our own text.
+func failed(kind Kind, host string, cause error) *Error {
+	var refused *refusedAddress
+	if errors.As(cause, &refused) {
+		return &Error{Kind: kind, Host: host, Detail: refused.Error()}
+	}
+	return &Error{Kind: kind, Host: host, cause: cause}
 }
 
 func setupError(err error) *Error {

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
-	"syscall"
+	"net/netip"
 	"time"
 
 	"github.com/ebbline/ebb/destination/render"
@@ -41,9 +42,11 @@ type Config struct {
 	RetryAfter spec.RetryAfter
 	// TLS is used for https addresses; nil means the system's roots.
 	TLS *tls.Config
-	// Control sees every address after name resolution, right before the
-	// connection, and refuses it by an error. nil allows all.
-	Control func(network, address string, c syscall.RawConn) error
+	// AllowPrivate are loopback and private networks that may be connected to
+	// although base_url has a host name; see ParseAllowPrivate. nil means none.
+	AllowPrivate []netip.Prefix
+	// Resolver finds the addresses of host names; nil means the system's.
+	Resolver *net.Resolver
 	// Logger gets one debug record per attempt. nil means none.
 	Logger *slog.Logger
 }
@@ -119,7 +122,7 @@ func NewSender(cfg Config) (*Sender, error) {
 		cfg: cfg,
 		transport: &http.Transport{
 			Proxy:                  nil, // never from the environment
-			DialContext:            dialer(dialTimeout, cfg.Control),
+			DialContext:            countedDial(guard{cfg.AllowPrivate}.dial(dialTimeout, cfg.Resolver)),
 			TLSClientConfig:        cfg.TLS,
 			TLSHandshakeTimeout:    dialTimeout,
 			MaxIdleConns:           cfg.Concurrency,

@@ -15,7 +15,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -197,19 +196,6 @@ func TestTLS(t *testing.T) {
 	x = old.Send(t.Context(), attempt("POST", "/a", `{}`))
 	require.Equal(t, call.NotSent, x.Class)
 	require.Equal(t, call.KindTLS, kindOf(t, x.Err), x.Err)
-}
-
-func TestControl(t *testing.T) {
-	t.Parallel()
-	w := serveWire(t, func(_ int, conn net.Conn) bool { reply(conn, okReply); return true })
-	var got string
-	s := newSender(t, call.Config{Resolve: live(t, w.url(), ""), Control: func(_, address string, _ syscall.RawConn) error {
-		got = address
-		return errors.New("not allowed")
-	}})
-	x := s.Send(t.Context(), attempt("POST", "/a", `{}`))
-	require.Equal(t, call.NotSent, x.Class)
-	require.Equal(t, w.listener.Addr().String(), got, "the connected address, after name resolution")
 }
 
 // TestRetryAfter is field case F41, for whole seconds.
