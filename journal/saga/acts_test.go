@@ -47,6 +47,13 @@ func (w *world) act(m move) {
 		if err != nil && !errors.Is(err, saga.ErrSuperseded) && !errors.Is(err, saga.ErrNoUndo) {
 			w.must(err, saga.ErrUnresolved)
 		}
+	case moveHappened, moveNot, moveByHand, moveWaive:
+		w.looks++
+		w.operate(m)
+	case moveReverse:
+		w.reversals++
+		w.reversed[e] = true
+		w.must(w.agg.Compensate(w.env(), eventID(e), "an operator's wish"), nil)
 	case moveClaim:
 		w.claim(e, d, int(m.dir))
 	case moveExpire:
@@ -62,6 +69,34 @@ func (w *world) act(m move) {
 		w.net[e][d][m.dir]--
 	default:
 		w.endCall(m)
+	}
+}
+
+// operate lets an operator settle a step.
+func (w *world) operate(m move) {
+	e, d, dir := int(m.e), int(m.d), directions[m.dir]
+	id, dest := eventID(e), destNames[d]
+	switch m.kind {
+	case moveNot:
+		w.must(w.agg.Disprove(w.env(), id, dest, dir), nil)
+		return
+	case moveWaive:
+		w.waived[e][d][m.dir] = true
+		w.must(w.agg.Waive(w.env(), id, dest, dir, "let it be"), nil)
+		return
+	}
+	if m.kind == moveHappened {
+		w.must(w.agg.Prove(w.env(), id, dest, dir, w.revert(e, d)), nil)
+	} else if err := w.agg.Done(w.env(), id, dest, dir, w.revert(e, d), "by hand"); err != nil {
+		w.must(err, saga.ErrEarly)
+		return
+	} else if dir == saga.Undo {
+		w.undid[e][d] = 1
+	} else {
+		w.effect[e][d], w.did[e][d] = effected, 1
+	}
+	if t := w.step(e, d, int(m.dir)); t.State != saga.Succeeded {
+		w.breaks("G5: %s %s was proven and is %s", part{e, d}, dir, t.State)
 	}
 }
 

@@ -185,7 +185,7 @@ func (w *world) landUndo(e, d int) {
 	}
 	own := w.step(e, d, do)
 	w.eachPart(func(p part, t, u *saga.Step) {
-		stands := w.effect[p.e][p.d] == effected && w.undid[p.e][p.d] == 0 && w.revert(p.e, p.d) != saga.RevertNone
+		stands := w.effect[p.e][p.d] == effected && w.undid[p.e][p.d] == 0 && w.revert(p.e, p.d) != saga.RevertNone && !w.letBe(p.e, p.d)
 		switch {
 		case p == me || !stands || w.excuse[e][d]&p.bit() != 0:
 		case w.dependsOn(p, me):
@@ -195,6 +195,16 @@ func (w *world) landUndo(e, d int) {
 		}
 	})
 	w.excuse[e][d] = 0
+}
+
+// letBe tells whether an operator has decided that the part's effect, if there is one, stays.
+func (w *world) letBe(e, d int) bool {
+	for dir := range directions {
+		if t := w.step(e, d, dir); t != nil && t.State == saga.Skipped && w.waived[e][d][dir] {
+			return true
+		}
+	}
+	return false
 }
 
 // broken checks what must hold in every state.
@@ -243,7 +253,7 @@ func (w *world) checkReleased(s *saga.Saga, e int) {
 func (w *world) checkCertain(s *saga.Saga, e int) {
 	for _, t := range s.Steps {
 		d, dir := destIndex(t.Dest), int(t.Dir-saga.Do)
-		if t.Maybe || t.State == saga.Calling || t.State == saga.Succeeded {
+		if t.Maybe || t.State == saga.Calling || t.State == saga.Succeeded || t.State == saga.Skipped && w.waived[e][d][dir] {
 			continue
 		}
 		happened := w.effect[e][d] == effected
@@ -267,7 +277,7 @@ func (w *world) checkScope(stands func(*saga.Saga) bool) {
 			w.breaks("e%d is cancelled and %s", eventIndex(s)+1, s.State)
 		case unwoundCreate && stands(s):
 			w.breaks("e%d is %s, its create was unwound", eventIndex(s)+1, s.State)
-		case !unwoundCreate && (s.State.Unwinding() || s.State == saga.Compensated) && !w.cancels(s) && !refused(s):
+		case !unwoundCreate && (s.State.Unwinding() || s.State == saga.Compensated) && !w.cancels(s) && !refused(s) && !w.reversed[eventIndex(s)]:
 			w.breaks("e%d is %s for no reason", eventIndex(s)+1, s.State)
 		}
 		if s.Role == saga.Create && s.CancelVersion == 0 && (s.State.Unwinding() || s.State == saga.Compensated) {
@@ -299,7 +309,7 @@ func (w *world) checkEnd(s *saga.Saga, e int) {
 		switch {
 		case s.State == saga.Completed && !t.Late && !standing && t.State != saga.Skipped && t.Rules.OnRefused != saga.RefusalIgnored:
 			w.breaks("G9: e%d is COMPLETED without its effect at %s", e+1, destName(d))
-		case s.State == saga.Compensated && standing && w.revert(e, d) != saga.RevertNone:
+		case s.State == saga.Compensated && standing && w.revert(e, d) != saga.RevertNone && !w.letBe(e, d):
 			w.breaks("G9: e%d is COMPENSATED, its effect at %s remains", e+1, destName(d))
 		}
 	}

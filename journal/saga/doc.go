@@ -27,16 +27,18 @@
 //	READY      may be claimed from Due on, retries too    Claim → CALLING; fence → ABANDONED, or RESOLVING if it may have happened
 //	CALLING    an attempt is out, fenced by its epoch     Record, Release, Expire → any state below, READY or RESOLVING
 //	RESOLVING  may have happened, must be found out       Claim → CALLING (same key); any success → SUCCEEDED
-//	PARKED     stopped for an operator, with a reason     Retry; fence; any success → SUCCEEDED
+//	PARKED     stopped for an operator, with a reason     Retry; Prove, Done → SUCCEEDED; Disprove; Waive → SKIPPED; fence; any success → SUCCEEDED
 //	SUCCEEDED  done, with its receipt and its undo        settled (an undo step is made when the saga is unwound)
 //	SKIPPED    nothing to do, or waived                   settled
 //	REFUSED    the destination said no                    settled; a late success → SUCCEEDED
 //	ABANDONED  certainly never happened, never will       settled; a late success → SUCCEEDED
 //
+// An operator may also settle a step that is READY or RESOLVING, and waive one that is EXPECTED; Compensate unwinds a saga.
+//
 // # Invariants
 //
 //   - G3: whatever ends an attempt without a definite answer after a byte may have left sets Maybe, and nothing ever clears it
-//     but a definite answer.
+//     but a definite answer, of the destination or of an operator who has looked there.
 //   - G5: a result is accepted from the holder of the step's epoch only, except that a success is proof whoever brings it.
 //   - G7: undo steps are released in the reverse of Seq; one that cannot go on holds back only the steps it depended on.
 //   - G8: a do step is not claimed while an earlier saga of its aggregate is open at the same destination or is being unwound.

@@ -88,13 +88,14 @@ func (a *Aggregate) join(s *Saga, plan []Planned, dest string) *Step {
 	return nil
 }
 
-// claimedAfter returns a later saga whose step at the destination has ever been claimed, or nil, also where order does not matter.
+// claimedAfter returns a later saga whose step at the destination has ever been claimed, or was proven to be done, or nil, also where
+// order does not matter.
 func (a *Aggregate) claimedAfter(s *Saga, t *Step) *Saga {
 	if t.Rules.Ordering == OrderNone {
 		return nil
 	}
 	for _, x := range a.Sagas {
-		if l := x.Step(t.Dest, Do); l != nil && before(s, x) && l.Epoch > 0 {
+		if l := x.Step(t.Dest, Do); l != nil && before(s, x) && (l.Epoch > 0 || l.State == Succeeded) {
 			return x
 		}
 	}

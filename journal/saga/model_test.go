@@ -51,6 +51,8 @@ func cancelAt(v int64) func(*bounds)     { return func(b *bounds) { b.cancel = v
 func outcomes(b *bounds)                 { b.outcomes = true }
 func parks(n, retries int) func(*bounds) { return func(b *bounds) { b.parks, b.retries = n, retries } }
 
+func looks(n int) func(*bounds) { return func(b *bounds) { b.looks = n } }
+
 func promises(i saga.Idempotency) func(*bounds) {
 	return func(b *bounds) { b.each(func(r *saga.Rules) { r.Idempotency = i }) }
 }
@@ -136,6 +138,21 @@ func TestG07UndoRunsInReverse(t *testing.T) {
 			plans([]saga.Rules{after(), after("A"), after("B"), after()}, []int{0, 3}, []int{0, 1}, []int{2})),
 		"three events over three destinations": orders(
 			plans([]saga.Rules{after(), after("A"), after()}, []int{0, 1}, []int{0, 2}, []int{1, 2})),
+	})
+}
+
+// What an operator has seen, done by hand or waived settles a step as an answer would, and no late news breaks that.
+func TestG09OperatorsSettleWhatIsStuck(t *testing.T) {
+	t.Parallel()
+	ab := []saga.Rules{after(), after("A")}
+	checkAll(t, map[string]bounds{
+		"2 faults, one look":                      orders(faults(2), looks(1)),
+		"1 fault, a step parks, two looks":        orders(faults(1), parks(1, 1), looks(2), plans(ab, []int{0, 1})),
+		"2 faults, not idempotent, two looks":     orders(faults(2), looks(2), promises(saga.NotIdempotent), plans(ab, []int{0, 1})),
+		"1 fault, grown, passed, a look":          orders(faults(1), grown, parks(1, 0), looks(1), ordering(saga.OrderPass)),
+		"B never reads, a look":                   orders(looks(1), func(b *bounds) { b.never[1] = true }),
+		"1 fault, an operator unwinds, a look":    orders(faults(1), looks(1), plans(ab, []int{0, 1}), func(b *bounds) { b.reversals = 1 }),
+		"an operator unwinds, two events, a look": orders(looks(1), func(b *bounds) { b.reversals = 2 }),
 	})
 }
 

@@ -36,6 +36,11 @@ const (
 	moveLandNo        //
 	moveDrop          // a delayed request is lost
 	moveRetry         // an operator retries a parked step
+	moveHappened      // an operator sees at the destination that a step happened
+	moveNot           // or that it did not
+	moveByHand        // an operator does it
+	moveWaive         // or lets it be
+	moveReverse       // an operator unwinds a saga
 	moveOverdue       // the deadline of EXPECTED steps passes
 	moveWait          // time passes
 )
@@ -45,7 +50,8 @@ var moveNames = [...]string{
 	"nothing to send", "API says yes", "API says no", "record", "reply lost", "crash with the reply", "timeout, request under way",
 	"crash, request under way", "crash before send", "shutdown before send", "shutdown after send", "API says later", "no connection",
 	"misconfigured", "lease out", "delayed request lands, yes", "delayed request lands, no", "delayed request lost",
-	"operator retries", "deadline passes", "time passes",
+	"operator retries", "operator sees that it happened", "operator sees that it did not", "operator does by hand", "operator waives",
+	"operator unwinds", "deadline passes", "time passes",
 }
 
 // move is one thing that happens, to a step's slot where it concerns one. A flag tells that the destination is healthy.
@@ -65,7 +71,7 @@ func (m move) String() string {
 		return what
 	case moveRead:
 		return fmt.Sprintf("%s reads e%d", destName(int(m.d)), m.e+1)
-	case moveBegin, moveBeginCopy, moveLoseMessage:
+	case moveBegin, moveBeginCopy, moveLoseMessage, moveReverse:
 		return fmt.Sprintf("%s e%d", what, m.e+1)
 	}
 	return fmt.Sprintf("%s: e%d %s %s", what, m.e+1, destName(int(m.d)), directions[m.dir])
@@ -84,7 +90,14 @@ func unpack(n uint32) move {
 }
 
 // optional tells that the world may rest without the move: people need not act.
-func (m move) optional() bool { return m.kind == moveCancel || m.kind == moveRetry }
+func (m move) optional() bool {
+	return m.kind == moveCancel || m.kind >= moveRetry && m.kind <= moveReverse
+}
+
+// lookedAt tells that an operator answers for the step.
+func (m move) lookedAt(e int, t *saga.Step) bool {
+	return m.kind >= moveHappened && m.kind <= moveWaive && int(m.e) == e && int(m.d) == destIndex(t.Dest) && directions[m.dir] == t.Dir
+}
 
 // outage tells that the move ends a call by a fault that is the destination's or the set-up's (G10).
 func (m move) outage() bool { return m.kind == moveNotSent || m.kind == moveMisconfigured }
@@ -108,6 +121,9 @@ func (w *world) moves(out []move) []move {
 			continue
 		}
 		out = w.compensatorMoves(out, s, e)
+		if int(w.reversals) < b.reversals && (s.State == saga.Running || s.State == saga.Completed) {
+			out = append(out, move{kind: moveReverse, e: uint8(e)})
+		}
 		for _, d := range b.plans[e] {
 			for dir := range directions {
 				if t := stepOf(s, d, dir); t != nil {
@@ -202,6 +218,9 @@ func (w *world) stepMoves(out []move, t *saga.Step, m move) []move {
 	if t.State == saga.Parked && int(w.retries) < w.b.retries {
 		add(moveRetry, false)
 	}
+	if int(w.looks) < w.b.looks && t.State != saga.Calling {
+		out = w.operatorMoves(out, t, m)
+	}
 	for i := range c {
 		m.i = uint8(i)
 		if i == 1 && c[0] == c[1] {
@@ -243,6 +262,40 @@ func (w *world) stepMoves(out []move, t *saga.Step, m move) []move {
 			add(moveLandNo, false)
 		}
 		add(moveDrop, false)
+	}
+	return out
+}
+
+// operatorMoves are what an operator may say of a step that does not go on by itself. They look when nothing is under way any more.
+func (w *world) operatorMoves(out []move, t *saga.Step, m move) []move {
+	add := func(k kind) {
+		m.kind = k
+		out = append(out, m)
+	}
+	if t.State == saga.Expected {
+		add(moveWaive)
+		return out
+	}
+	for _, c := range w.calls[m.e][m.d][m.dir] {
+		if c != callNone {
+			return out
+		}
+	}
+	if w.net[m.e][m.d][m.dir] > 0 || t.State != saga.Parked && t.State != saga.Resolving && t.State != saga.Ready {
+		return out
+	}
+	add(moveWaive)
+	happened := w.effect[m.e][m.d] == effected
+	if m.dir == undo {
+		happened = w.undid[m.e][m.d] > 0
+	}
+	if happened {
+		add(moveHappened)
+		return out
+	}
+	add(moveByHand)
+	if t.Maybe {
+		add(moveNot)
 	}
 	return out
 }

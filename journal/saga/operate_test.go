@@ -243,3 +243,111 @@ func TestEmissionsAreCopies(t *testing.T) {
 	require.Equal(t, []saga.Kind{saga.CompensationRequested, saga.StepUndone, saga.SagaCompensated}, kinds(undone))
 	require.Equal(t, int64(2), undone[2].Saga.Revision)
 }
+
+// look is an operator's answer for a step.
+type look func(a *saga.Aggregate, dir saga.Direction) error
+
+func proves(a *saga.Aggregate, dir saga.Direction) error {
+	return a.Prove(saga.Env{Now: overdue}, eventID(0), "A", dir, saga.RevertNone)
+}
+
+func disproves(a *saga.Aggregate, dir saga.Direction) error {
+	return a.Disprove(saga.Env{Now: overdue}, eventID(0), "A", dir)
+}
+
+func doesByHand(a *saga.Aggregate, dir saga.Direction) error {
+	return a.Done(saga.Env{Now: overdue}, eventID(0), "A", dir, saga.RevertBroken, "ticket 7")
+}
+
+func waives(a *saga.Aggregate, dir saga.Direction) error {
+	return a.Waive(saga.Env{Now: overdue}, eventID(0), "A", dir, "the goods are gone")
+}
+
+func TestOperatorsLook(t *testing.T) {
+	t.Parallel()
+	maybe := func(t *saga.Step) { t.Maybe = true }
+	in := func(s saga.StepState) func(*saga.Step) { return func(t *saga.Step) { t.State, t.Maybe = s, true } }
+	for name, c := range map[string]struct {
+		look   look
+		state  saga.State
+		dir    saga.Direction
+		change func(*saga.Step)
+		err    error
+		step   saga.StepState
+		says   string
+	}{
+		"it happened":                  {proves, saga.Running, saga.Do, maybe, nil, saga.Succeeded, "an operator saw that it happened"},
+		"it happened, in an unwinding": {proves, saga.Compensating, saga.Do, maybe, nil, saga.Succeeded, "an operator saw that it happened"},
+		"the undo happened":            {proves, saga.Compensating, saga.Undo, maybe, nil, saga.Succeeded, "an operator saw that it happened"},
+		"it is being resolved":         {proves, saga.Compensating, saga.Do, in(saga.Resolving), nil, saga.Succeeded, "an operator saw that it happened"},
+		"an attempt is out":            {proves, saga.Running, saga.Do, in(saga.Calling), saga.ErrMoves, saga.Calling, ""},
+		"it is settled":                {proves, saga.Running, saga.Do, in(saga.Refused), saga.ErrMoves, saga.Refused, ""},
+
+		"it did not happen":                  {disproves, saga.Running, saga.Do, maybe, nil, saga.Ready, ""},
+		"it did not happen, in an unwinding": {disproves, saga.Compensating, saga.Do, maybe, nil, saga.Abandoned, "an operator saw that it did not happen"},
+		"the undo did not happen":            {disproves, saga.Compensating, saga.Undo, maybe, nil, saga.Ready, ""},
+		"it certainly did not happen":        {disproves, saga.Running, saga.Do, nil, saga.ErrCertain, saga.Parked, ""},
+		"it did not happen, and is late": {disproves, saga.Running, saga.Do, func(t *saga.Step) { t.Maybe, t.Superseded = true, true },
+			nil, saga.Parked, ""},
+		"not while an attempt is out": {disproves, saga.Running, saga.Do, in(saga.Calling), saga.ErrMoves, saga.Calling, ""},
+
+		"done by hand":                  {doesByHand, saga.Running, saga.Do, nil, nil, saga.Succeeded, "done by hand: ticket 7"},
+		"undone by hand":                {doesByHand, saga.Compensating, saga.Undo, nil, nil, saga.Succeeded, "done by hand: ticket 7"},
+		"by hand while an attempt runs": {doesByHand, saga.Running, saga.Do, in(saga.Calling), saga.ErrMoves, saga.Calling, ""},
+
+		"waived":                             {waives, saga.Running, saga.Do, maybe, nil, saga.Skipped, "waived"},
+		"a destination that never reads":     {waives, saga.Running, saga.Do, in(saga.Expected), nil, saga.Skipped, "waived"},
+		"the undo is waived":                 {waives, saga.Compensating, saga.Undo, maybe, nil, saga.Skipped, "waived"},
+		"not waived while an attempt is out": {waives, saga.Compensating, saga.Undo, in(saga.Calling), saga.ErrMoves, saga.Calling, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, step := parked(c.state, c.dir, c.change)
+			err := c.look(a, c.dir)
+			require.ErrorIs(t, err, c.err)
+			require.Equal(t, c.step, step.State)
+			require.Equal(t, c.says, step.Outcome)
+			if c.err == nil {
+				require.False(t, step.Maybe)
+			}
+		})
+	}
+	a, _ := parked(saga.Running, saga.Do, nil)
+	for _, say := range []look{proves, disproves, doesByHand, waives} {
+		require.ErrorIs(t, say(a, saga.Undo), saga.ErrNoStep)
+	}
+}
+
+// What is undone by hand comes after what depended on it.
+func TestG07DoneByHandInItsTurn(t *testing.T) {
+	t.Parallel()
+	b := bounds{plans: [][]int{{0, 1}}, roles: []saga.Role{saga.Create}, rules: []saga.Rules{after(), after("A")}}
+	b.revert[0][0] = saga.RevertBroken
+	w := newWorld(&b)
+	for d := range 2 {
+		w.ingest(0, d)
+		w.claim(0, d, do)
+		w.record(0, d, do, callYes, saga.Result{Class: saga.ClassSucceeded, Revert: w.revert(0, d)})
+	}
+	require.NoError(t, w.agg.Compensate(w.env(), eventID(0), "a wish"))
+	require.ErrorIs(t, w.agg.Compensate(w.env(), eventID(0), "a wish"), saga.ErrEnding)
+	w.agg.Begin(w.env(), eventID(0))
+	require.ErrorIs(t, w.agg.Done(w.env(), eventID(0), "A", saga.Undo, 0, "x"), saga.ErrEarly)
+	require.NoError(t, w.agg.Done(w.env(), eventID(0), "B", saga.Undo, 0, "x"))
+	require.NoError(t, w.agg.Done(w.env(), eventID(0), "A", saga.Undo, 0, "x"))
+	require.Equal(t, saga.Compensated, w.saga(0).State)
+}
+
+// An operator's unwinding reaches as far as a refusal.
+func TestCompensate(t *testing.T) {
+	t.Parallel()
+	b := bounds{plans: [][]int{{0}, {0}}, roles: []saga.Role{saga.Create, saga.Change}, rules: []saga.Rules{after()}}
+	w := newWorld(&b)
+	w.ingest(0, 0)
+	w.ingest(1, 0)
+	require.ErrorIs(t, w.agg.Compensate(w.env(), eventID(7), "a wish"), saga.ErrNoStep)
+	require.NoError(t, w.agg.Compensate(w.env(), eventID(0), "a wish"))
+	require.Equal(t, []saga.Kind{saga.CompensationRequested, saga.CompensationRequested}, kinds(w.agg.TakeEmissions()))
+	require.Equal(t, "a wish", w.saga(0).Reason)
+	require.Equal(t, saga.Failing, w.saga(1).State)
+}

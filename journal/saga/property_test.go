@@ -77,6 +77,7 @@ func unlucky(t *rapid.T, b *bounds) {
 	n := func(label string, most int) int { return rapid.IntRange(0, most).Draw(t, label) }
 	b.faults, b.parks, b.retries = n("faults", 6), n("parks", 2), n("retries", 3)
 	b.throttles, b.outages, b.waits = n("throttles", 4), n("outages", 5), 20
+	b.looks, b.reversals = n("looks", 2), n("reversals", 1)
 }
 
 // longHistory is one random history of a world, checked after every move, and then brought to rest.

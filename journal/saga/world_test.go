@@ -57,6 +57,9 @@ type bounds struct {
 	answers answers
 	// faults, parks and retries bound crashes, losses, delays, shutdowns and freezes; steps that park; operator retries.
 	faults, parks, retries int
+	// looks bounds what operators find out at the destination, do by hand, or waive; reversals the sagas that they unwind. What they say
+	// is true.
+	looks, reversals int
 	// throttles bounds RETRY answers; outages NOT_SENT and MISCONFIGURED ends; waits steps of the clock.
 	throttles, outages, waits int
 	// impatient lets every destination's patience run out at any moment.
@@ -126,11 +129,14 @@ type outside struct {
 	// excuse remembers, per undo that has not landed, the parts that could not go on or were not unwound when it was claimed
 	// (bit e*maxDests+d).
 	excuse [maxEvents][maxDests]uint16
+	// waived are steps that an operator settled as needless, reversed sagas that one unwound.
+	waived   [maxEvents][maxDests][2]bool
+	reversed [maxEvents]bool
 
 	cancelled, overdue bool
 	now                saga.Instant
 	// used up of the bounds
-	faults, parks, retries, throttles, outages, waits uint8
+	faults, parks, retries, throttles, outages, waits, looks, reversals uint8
 }
 
 // What the API remembers of a do key.
@@ -267,7 +273,7 @@ func (w *world) encode(out []byte) []byte {
 	if w.overdue {
 		bits |= 1 << 6
 	}
-	out = append(out, bits)
+	out = append(out, bits, w.looks|w.reversals<<4)
 	for e := range w.b.plans {
 		s := w.saga(e)
 		var head, read byte
@@ -278,6 +284,9 @@ func (w *world) encode(out []byte) []byte {
 			}
 			if s.Attention != "" {
 				head |= 1 << 6
+			}
+			if w.reversed[e] {
+				head |= 1 << 7
 			}
 		}
 		for d := range w.b.rules {
@@ -310,6 +319,11 @@ func (w *world) encodePart(out []byte, s *saga.Saga, e, d int) []byte {
 			if dir == do && t.Seq > 0 {
 				rank = w.rank(t.Seq)
 			}
+		}
+	}
+	for dir := range directions {
+		if w.waived[e][d][dir] {
+			rank |= 1 << (6 + dir)
 		}
 	}
 	out = append(out, bits[do], bits[undo], misc, rank)
@@ -367,7 +381,8 @@ func (w *world) decode(in []byte) {
 	if w.cancelled {
 		w.agg.Tombstone = w.b.cancel
 	}
-	in = in[2:]
+	w.looks, w.reversals = in[2]&15, in[2]>>4
+	in = in[3:]
 	sagas := w.order[:0]
 	for e := range w.b.plans {
 		head, read := in[0], in[1]
@@ -385,6 +400,7 @@ func (w *world) decode(in []byte) {
 				s.Attention = "set"
 			}
 			w.msg[e] = head >> 3 & 3
+			w.reversed[e] = head>>7 != 0
 			sagas = append(sagas, s)
 		}
 		var undos [maxDests]*saga.Step
@@ -411,12 +427,13 @@ func (w *world) decodePart(in []byte, s *saga.Saga, e, d int) *saga.Step {
 		w.net[e][d][dir] = c >> 6
 	}
 	w.excuse[e][d] = uint16(in[6]) | uint16(in[7])<<8
+	w.waived[e][d] = [2]bool{in[3]>>6&1 != 0, in[3]>>7 != 0}
 	if in[0] == 0 {
 		return nil
 	}
 	t := &w.steps[e][d][do]
 	w.decodeStep(t, in[0], misc>>6&1 != 0, d, saga.Do)
-	t.Seq = int64(in[3])
+	t.Seq = int64(in[3] & 63)
 	if t.State == saga.Succeeded {
 		t.Revert = w.revert(e, d)
 	}
