@@ -51,6 +51,20 @@ func (k *keyed) explain(err error) error {
 	return err
 }
 
+// advise names the command that shows why an order was not found or would not move.
+func advise(err error, id int64) error {
+	var bad *orderapi.Error
+	switch {
+	case !errors.As(err, &bad):
+		return err
+	case bad.Status == http.StatusNotFound:
+		return fmt.Errorf("%w; see `ebb order list`", err)
+	case bad.Status == http.StatusConflict:
+		return fmt.Errorf("%w; see `ebb order show %d`", err, id)
+	}
+	return err
+}
+
 type orderCreateCmd struct {
 	orderPlace
 	waiting
@@ -149,7 +163,7 @@ func (c *orderShowCmd) Run(e *env) error {
 	}
 	o, err := api.Get(e.ctx, c.ID)
 	if err != nil {
-		return err
+		return advise(err, c.ID)
 	}
 	return c.finish(e, api, o)
 }
@@ -180,10 +194,9 @@ func (c *orderStatusCmd) Run(e *env) error {
 	} else {
 		c.fill()
 		o, err = api.SetStatus(e.ctx, c.Key, c.ID, c.Status)
-		err = c.explain(err)
 	}
 	if err != nil {
-		return err
+		return advise(c.explain(err), c.ID)
 	}
 	return one(e, o, func(w io.Writer, o orderapi.Order) { fmt.Fprintln(w, plain(o.Status)) })
 }
@@ -212,13 +225,17 @@ func (c *orderCancelCmd) Run(e *env) error {
 	c.fill()
 	o, err := api.Cancel(e.ctx, c.Key, c.ID, c.Reason)
 	if err != nil {
-		return c.explain(err)
+		return advise(c.explain(err), c.ID)
 	}
 	return c.finish(e, api, o)
 }
 
 // orders makes a client of the order API that is given, or that runs nearby.
 func (e *env) orders(p orderPlace) (*orderapi.Client, error) {
+	return e.ordersBy(p, &http.Client{Timeout: time.Minute})
+}
+
+func (e *env) ordersBy(p orderPlace, by *http.Client) (*orderapi.Client, error) {
 	base := p.URL
 	if base == "" {
 		r, err := p.find()
@@ -232,7 +249,7 @@ func (e *env) orders(p orderPlace) (*orderapi.Client, error) {
 			return nil, &unreachableError{fmt.Errorf("the order API does not run%s", r.hint())}
 		}
 	}
-	client, err := orderapi.NewClient(base, &http.Client{Timeout: time.Minute})
+	client, err := orderapi.NewClient(base, by)
 	if err != nil {
 		return nil, &usageError{err}
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/ebbline/ebb/consumers"
 	"github.com/ebbline/ebb/destination/spec"
 	"github.com/ebbline/ebb/internal/lifecycle"
-	"github.com/ebbline/ebb/sim"
 )
 
 // grace bounds what has to be done after the stop, beside requests and calls in flight, which have a setting.
@@ -195,43 +194,4 @@ func (c *relayCmd) Run(e *env) error {
 		return err
 	}
 	return g.Run(e.ctx)
-}
-
-type simCmd struct {
-	HTTP   string `help:"Address of the simulated destinations." default:"127.0.0.1:8090" name:"http" placeholder:"HOST:PORT"`
-	Ledger string `help:"File of the ledgers." default:".ebb/sim.ledger" type:"path"`
-	Quiet  bool   `help:"Refuse and fail nothing by chance."`
-}
-
-func (c *simCmd) Run(e *env) error {
-	s, err := openSim(e, c.Ledger, c.Quiet, true)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	ln, err := lifecycle.Listen(e.ctx, c.HTTP, "--http")
-	if err != nil {
-		return err
-	}
-	ops, mux := lifecycle.NewOps(), http.NewServeMux()
-	ops.Check("ledger", func(context.Context) error { return s.Err() })
-	ops.Routes(mux)
-	mux.Handle("/", s.Handler())
-	e.log.Info("simulated destinations", "http", "http://"+ln.Addr().String())
-	return lifecycle.Serve(e.ctx, ln, mux, grace)
-}
-
-func openSim(e *env, ledger string, quiet, sync bool) (*sim.Sim, error) {
-	cfg := sim.Config{LedgerPath: ledger, NoSync: !sync, Logger: e.log}
-	if quiet {
-		cfg.Settings = sim.Quiet()
-	}
-	return sim.Open(cfg)
-}
-
-type versionCmd struct{}
-
-func (versionCmd) Run(e *env) error {
-	_, err := fmt.Fprintln(e.stdout, "ebb", version())
-	return err
 }

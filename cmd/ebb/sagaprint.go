@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/ebbline/ebb/cmd/ebb/internal/inspect"
@@ -51,7 +52,7 @@ func printStepLine(w io.Writer, t journal.StepView) {
 	if t.Seq > 0 {
 		line += fmt.Sprintf("  completed as %d", t.Seq)
 	}
-	if t.Outcome != "" {
+	if t.Outcome != "" && !strings.EqualFold(t.Outcome, t.State) {
 		line += "  outcome " + plain(t.Outcome)
 	}
 	if t.Reason != "" {
@@ -67,7 +68,7 @@ func printAttempt(w io.Writer, begun time.Time, a inspect.Attempt) {
 		status = fmt.Sprintf("status %d", a.Status)
 	}
 	line := fmt.Sprintf("      attempt %d  %s  +%s  %s  %s  took %s", a.Attempt, stamp(a.StartedAt), round(a.StartedAt.Sub(begun)), a.Class, status,
-		round(time.Duration(a.Micros)*time.Microsecond))
+		fine(micros(a.Micros)))
 	if !a.Sent {
 		line += "  nothing sent"
 	}
