@@ -3,6 +3,7 @@ package consumers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -47,7 +48,8 @@ type Ended struct {
 	Exchange journal.Exchange
 }
 
-// Decoder reads events.
+// Decoder reads record values. What is wrong with the value itself is a *schemas.DecodeError, an id that nobody knows a
+// *schemas.UnknownSchemaError: the record becomes a dead letter. Any other error is temporary, and holds the partition.
 type Decoder interface {
 	Decode(ctx context.Context, payload []byte) (schemas.Decoded, error)
 }
@@ -69,6 +71,8 @@ type Config struct {
 	Group string
 	// Topics to read. Nil means the order topic.
 	Topics []string
+	// Records names the headers of the records. The zero value means those of the contract.
+	Records Records
 	// AggregateType of the events. Empty means "order".
 	AggregateType string
 	// Worker names this process in claims. Required.
@@ -175,6 +179,9 @@ func (c Config) validate() error {
 		if p.bad {
 			problems = append(problems, errors.New("consumers: Config."+p.what))
 		}
+	}
+	if err := c.Records.envelope().Validate(); err != nil {
+		problems = append(problems, fmt.Errorf("consumers: Config.Records: %w", err))
 	}
 	return errors.Join(problems...)
 }

@@ -30,6 +30,9 @@ type Consumer struct {
 	places chan struct{}
 	link   *link
 	since  intakeSince
+	// unknown and reading are of the reading loop.
+	unknown unknownIDs
+	reading obstacle
 	// claiming makes counting the free places and taking them one step.
 	claiming sync.Mutex
 	// calls is the context of attempts; Run sets it.
@@ -52,6 +55,7 @@ func New(cfg Config) (*Consumer, error) {
 		cfg: cfg, log: cfg.Logger, record: record, link: record.link,
 		breaker: newBreaker(cfg.BreakerAfter, cfg.ProbeEvery, cfg.ProbeMax, cfg.Concurrency),
 		health:  newHealth(), flights: newFlights(cfg.Concurrency, cfg.Batch), places: make(chan struct{}, cfg.Concurrency),
+		unknown: unknownIDs{},
 	}
 	if cfg.RateEvery > 0 {
 		c.limiter = rate.NewLimiter(rate.Every(cfg.RateEvery), max(cfg.RateBurst, 1))

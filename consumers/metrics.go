@@ -59,12 +59,13 @@ func (m *Metrics) breaker(dest string, s BreakerState) {
 	}
 }
 
-func (m *Metrics) ingested(dest string, got journal.Ingested, records []*kgo.Record) {
+func (m *Metrics) ingested(dest string, got journal.Ingested, nulls int, records []*kgo.Record) {
 	if m == nil {
 		return
 	}
 	m.records.WithLabelValues(dest, "event").Add(float64(got.Events))
-	m.records.WithLabelValues(dest, "skipped").Add(float64(got.Skipped))
+	m.records.WithLabelValues(dest, "skipped").Add(float64(got.Skipped - nulls))
+	m.records.WithLabelValues(dest, "null").Add(float64(nulls))
 	m.records.WithLabelValues(dest, "dead_letter").Add(float64(got.DeadLetters))
 	last := records[len(records)-1]
 	m.lag.WithLabelValues(dest, strconv.Itoa(int(last.Partition))).Set(time.Since(last.Timestamp).Seconds())

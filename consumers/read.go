@@ -2,18 +2,12 @@ package consumers
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strconv"
 	"time"
-	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ebbline/ebb/internal/intake"
 	"github.com/ebbline/ebb/journal"
-	"github.com/ebbline/ebb/journal/saga"
-	"github.com/ebbline/ebb/schemas"
 )
 
 func (c *Consumer) positions(ctx context.Context) (map[intake.TopicPartition]intake.Place, error) {
@@ -73,20 +67,24 @@ func (c *Consumer) behind(ctx context.Context, queueing bool) (bool, error) {
 // take makes a poll's records durable.
 func (c *Consumer) take(ctx context.Context, ids map[string][16]byte, records []*kgo.Record) error {
 	list := make([]journal.Record, len(records))
+	nulls := 0
 	for i, r := range records {
 		var err error
 		if list[i], err = c.read(ctx, r); err != nil {
-			return err
+			return c.reading.note(err)
+		}
+		if r.Value == nil {
+			nulls++
 		}
 	}
 	reader := journal.Reader{Name: c.cfg.Group, Destination: c.cfg.Destination, TopicIDs: ids}
 	got, err := c.ingest(ctx, reader, list)
-	if err != nil {
+	if err := c.reading.note(err); err != nil {
 		return err
 	}
 	c.since.events += got.Events
 	c.since.queued += got.Queued
-	c.cfg.Metrics.ingested(c.cfg.Destination, got, records)
+	c.cfg.Metrics.ingested(c.cfg.Destination, got, nulls, records)
 	if got.DeadLetters > 0 {
 		c.log.WarnContext(ctx, "records became dead letters", "count", got.DeadLetters)
 	}
@@ -114,22 +112,13 @@ func (c *Consumer) read(ctx context.Context, r *kgo.Record) (journal.Record, err
 		out.Skip = true
 		return out, nil
 	}
-	h := intake.Headers(r)
-	event, fault := envelope(c.cfg.AggregateType, r, h)
+	event, fault := c.envelope(r)
 	if fault == "" {
-		decoded, err := c.decode(ctx, r.Value)
-		var poison *schemas.DecodeError
-		var unknown *schemas.UnknownSchemaError
-		switch {
-		case err == nil:
-			event.SchemaID, event.Body = decoded.SchemaID, decoded.JSON
-		case errors.As(err, &poison):
-			fault = poison.Error()
-		case errors.As(err, &unknown):
-			fault = unknown.Error()
-		default:
+		decoded, wrong, err := c.decode(ctx, r.Value)
+		if err != nil {
 			return out, err
 		}
+		event.SchemaID, event.Body, fault = decoded.SchemaID, decoded.JSON, wrong
 	}
 	if fault != "" {
 		out.DeadLetter = intake.DeadLetter(r, fault)
@@ -139,44 +128,11 @@ func (c *Consumer) read(ctx context.Context, r *kgo.Record) (journal.Record, err
 	return out, nil
 }
 
-// decode asks again for a schema that the registry does not know: it may lag behind its writer.
-func (c *Consumer) decode(ctx context.Context, value []byte) (schemas.Decoded, error) {
-	const tries = 3
-	for i := 1; ; i++ {
-		decoded, err := c.cfg.Decoder.Decode(ctx, value)
-		var unknown *schemas.UnknownSchemaError
-		if i == tries || !errors.As(err, &unknown) {
-			return decoded, err
-		}
-		select {
-		case <-ctx.Done():
-			return decoded, ctx.Err()
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-}
-
-// envelope reads key and headers; the text says what is wrong with them, without any value.
-func envelope(aggregateType string, r *kgo.Record, h map[string]string) (*journal.Event, string) {
-	id, err := saga.ParseID(h[schemas.HeaderID])
-	switch {
-	case err != nil:
-		return nil, "header id: " + err.Error()
-	case h[schemas.HeaderEventType] == "":
-		return nil, "header eventType is missing"
-	case len(r.Key) == 0:
-		return nil, "the record has no key"
-	case !utf8.Valid(r.Key) || !utf8.ValidString(h[schemas.HeaderEventType]):
-		return nil, "key or eventType is not UTF-8"
-	}
-	version := r.Offset + 1 // without a version, order is the partition's
-	if v, given := h[schemas.HeaderAggregateVersion]; given {
-		if version, err = strconv.ParseInt(v, 10, 64); err != nil || version < 0 {
-			return nil, fmt.Sprintf("header aggregateVersion is not a number: %d characters", len(v))
-		}
-	}
+// envelope reads key and headers; the text says what is wrong with them.
+func (c *Consumer) envelope(r *kgo.Record) (*journal.Event, string) {
+	m, fault := c.cfg.Records.envelope().Read(r)
 	return &journal.Event{
-		ID: id, Type: h[schemas.HeaderEventType], Aggregate: journal.Key{Type: aggregateType, ID: string(r.Key)}, Version: version,
-		Payload: r.Value, TraceParent: h[schemas.HeaderTraceParent],
-	}, ""
+		ID: m.ID, Type: m.Type, Aggregate: journal.Key{Type: c.cfg.AggregateType, ID: m.Key}, Version: m.Version,
+		Payload: r.Value, TraceParent: m.TraceParent, CreatedAt: m.Time,
+	}, fault
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -120,76 +119,6 @@ func TestG02TopicThatIsNotTheOneThatWasReadEndsRun(t *testing.T) {
 		require.NoError(t, err)
 		require.ErrorIs(t, <-b.start().done, intake.ErrBeyondEnd)
 	})
-}
-
-// Field case F24: what cannot be read is put aside as it came, a null is passed over, and what stands behind goes on.
-func TestPoisonRecordsAreKeptAndHoldNothingBack(t *testing.T) {
-	t.Parallel()
-	b := setupOn(t, 1)
-	headers := stream.Headers(stream.EventID(1), schemas.EventOrderCreated, 1)
-	key := orderKey(1)
-	good := b.kafka.Record(stream.EventID(7), 1, schemas.OrderStatusUpdated{OrderID: 7, OldStatus: "PENDING", NewStatus: "CONFIRMED", At: time.Now().UTC()}, 7)
-	good.Value = []byte(`{"orderId":7}`)
-	type poison struct {
-		what    string
-		value   []byte
-		key     []byte
-		headers []kgo.RecordHeader
-		detail  string // empty: skipped
-	}
-	list := []poison{
-		{"null", nil, key, headers, ""},
-		{"empty", []byte{}, key, headers, "empty payload"},
-		{"half", []byte(`{"orderId":`), key, headers, "truncated"},
-		{"list", []byte(`[]`), key, headers, "object"},
-		{"foreign schema", []byte{0, 0, 0, 0xff, 0xff, 1}, key, headers, "schema id 65535"},
-		{"no id", good.Value, key, headers[1:], "header id"},
-		{"bad id", good.Value, key, append([]kgo.RecordHeader{{Key: "id", Value: []byte("one")}}, headers[1:]...), "header id"},
-		{"no type", good.Value, key, append([]kgo.RecordHeader{headers[0]}, headers[2:]...), "eventType"},
-		{"no key", good.Value, nil, headers, "no key"},
-		{"bad version", good.Value, key, append(append([]kgo.RecordHeader{}, headers[:2]...), kgo.RecordHeader{Key: schemas.HeaderAggregateVersion, Value: []byte("two")}), "aggregateVersion"},
-		{"a type for others", good.Value, orderKey(7), stream.Headers(stream.EventID(7), "SomethingElse", 1), ""},
-	}
-	for _, p := range list {
-		b.kafka.Write(&kgo.Record{Topic: schemas.TopicOrder, Key: p.key, Value: p.value, Headers: p.headers})
-	}
-	b.create(2, 2)
-	run := b.start()
-	b.awaitCompleted(1)
-	run.end()
-
-	for at, p := range list {
-		var detail string
-		var gotKey, gotValue, gotHeaders []byte
-		err := b.pool.QueryRow(t.Context(), `SELECT detail, key, value, headers FROM ebb.dead_letters
-			WHERE reader = $1 AND topic = $2 AND partition = 0 AND record_offset = $3`, group, schemas.TopicOrder, at).Scan(&detail, &gotKey, &gotValue, &gotHeaders)
-		if p.detail == "" {
-			require.Error(t, err, p.what)
-			continue
-		}
-		require.NoError(t, err, p.what)
-		require.Contains(t, detail, p.detail, p.what)
-		require.Equal(t, p.key, gotKey, p.what)
-		require.Equal(t, string(p.value), string(gotValue), p.what)
-		require.Equal(t, len(p.headers), strings.Count(string(gotHeaders), "],[")+1, p.what)
-	}
-	require.Equal(t, len(list)-2, b.count("SELECT count(*) FROM ebb.dead_letters"))
-	require.Equal(t, 1, b.count("SELECT count(*) FROM ebb.sagas"))
-	require.Zero(t, b.count("SELECT count(*) FROM ebb.outbox WHERE type = 'CompensationRequested'"))
-	require.Equal(t, 1, b.world.count())
-	require.Equal(t, int64(len(list)+1), b.kafka.Committed(group, schemas.TopicOrder, 0))
-
-	// G11: reading them again adds nothing.
-	_, err := b.kafka.Admin.DeleteGroups(t.Context(), group)
-	require.NoError(t, err)
-	_, err = b.pool.Exec(t.Context(), "DELETE FROM ebb.offsets")
-	require.NoError(t, err)
-	run = b.start()
-	b.create(3, 3)
-	b.awaitCompleted(2)
-	run.end()
-	require.Equal(t, len(list)-2, b.count("SELECT count(*) FROM ebb.dead_letters"))
-	require.Equal(t, 2, b.world.count())
 }
 
 // Field case F47: a registry that is away delays records and loses none; one that comes back needs no restart.

@@ -12,9 +12,11 @@ import (
 func Headers(r *kgo.Record) map[string]string {
 	out := make(map[string]string, len(r.Headers))
 	for _, h := range r.Headers {
-		if h.Value != nil {
-			out[h.Key] = string(h.Value)
+		if h.Value == nil {
+			delete(out, h.Key)
+			continue
 		}
+		out[h.Key] = string(h.Value)
 	}
 	return out
 }
