@@ -52,6 +52,14 @@ func TestForwardEndpoints(t *testing.T) {
 			b := setup(t)
 			r := b.post(t, tt.path, "k-1", "7", tt.body)
 			require.Equal(t, http.StatusOK, r.status, r.body)
+			if tt.path == "/api/international-shipping" {
+				for _, f := range []string{"declaration", "reference", "incoterms"} {
+					r.at(t, "customs", f)
+				}
+				for _, f := range []string{"required", "value", "currency"} {
+					r.at(t, "insurance", f)
+				}
+			}
 			for _, f := range tt.fields {
 				r.at(t, f)
 			}

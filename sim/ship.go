@@ -19,9 +19,9 @@ type cost struct {
 }
 
 type customs struct {
-	Declaration string   `json:"declaration"`
-	References  []string `json:"references"`
-	Incoterms   string   `json:"incoterms"`
+	Declaration string `json:"declaration"`
+	Reference   string `json:"reference"`
+	Incoterms   string `json:"incoterms"`
 }
 
 type insurance struct {
@@ -86,7 +86,7 @@ func (l line) ship(o *operation) outcome {
 		EstimatedDelivery: o.now.AddDate(0, 0, l.days), CreatedAt: o.now,
 	}
 	if l.abroad {
-		reply.Customs = &customs{Declaration: fmt.Sprintf("CD-%d", n), References: []string{id}, Incoterms: "DAP"}
+		reply.Customs = &customs{Declaration: fmt.Sprintf("CD-%d", n), Reference: id, Incoterms: "DAP"}
 		reply.Insurance = &insurance{true, o.fields.raw("totalAmount", "0"), o.fields.raw("currency", `"USD"`)}
 	}
 	return outcome{status: http.StatusOK, effect: o.effect(Shipment, id), body: reply}
