@@ -92,7 +92,7 @@ func loadViews(a assets) (map[string]*template.Template, error) {
 	return views, nil
 }
 
-func utc(t time.Time) string   { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+func utc(t time.Time) string   { return t.UTC().Format(time.DateTime) }
 func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 func iso(t time.Time) string   { return t.UTC().Format(time.RFC3339Nano) }
 

@@ -96,5 +96,10 @@ func (p *Page) sagas(r *http.Request, o order.Order) (sagas []Saga, none string)
 	if len(sagas) == 0 {
 		return nil, "No consumer has read this order's event yet."
 	}
+	for i := range sagas {
+		if sagas[i].Attention == o.Attention {
+			sagas[i].Attention = "" // said once, for the order
+		}
+	}
 	return sagas, ""
 }

@@ -276,6 +276,8 @@ func TestOneOrderWithItsSagas(t *testing.T) {
 	} {
 		require.Contains(t, text, want)
 	}
+	done, _, _ := strings.Cut(text, "<h3>Undo")
+	require.Equal(t, []string{"fraudCheck", "inventory", "shipping", "billing"}, destinations(done), "in the order of completion")
 	_, undo, found := strings.Cut(text, "Undo, what was done last comes first")
 	require.True(t, found)
 	undo, _, _ = strings.Cut(undo, "<h3>Calls")

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -61,9 +62,33 @@ type Call struct {
 	Duration    time.Duration
 }
 
-// Done returns the steps forward, in the plan's order.
+// Done returns the steps forward: what is completed in that order, then the
+// others, those that have come furthest first.
 func (s Saga) Done() []Step {
-	return slices.DeleteFunc(slices.Clone(s.Steps), func(t Step) bool { return t.Undo })
+	done := slices.DeleteFunc(slices.Clone(s.Steps), func(t Step) bool { return t.Undo })
+	slices.SortStableFunc(done, func(x, y Step) int {
+		return cmp.Or(cmp.Compare(progress(x), progress(y)), cmp.Compare(x.Seq, y.Seq))
+	})
+	return done
+}
+
+// progress is lower the further a step has come.
+func progress(t Step) int {
+	if t.Seq > 0 {
+		return 0
+	}
+	switch t.State {
+	case "SKIPPED", "REFUSED":
+		return 1
+	case "CALLING", "RESOLVING", "PARKED":
+		return 2
+	case "READY":
+		return 3
+	case "WAITING":
+		return 4
+	default:
+		return 5
+	}
 }
 
 // Undone returns the steps back in the order in which they are undone: what was
@@ -78,4 +103,12 @@ func (s Saga) Undone() []Step {
 	undone := slices.DeleteFunc(slices.Clone(s.Steps), func(t Step) bool { return !t.Undo })
 	slices.SortStableFunc(undone, func(x, y Step) int { return cmp.Compare(seq[y.Destination], seq[x.Destination]) })
 	return undone
+}
+
+// Said is the outcome where it says more than the state does.
+func (t Step) Said() string {
+	if strings.EqualFold(t.Outcome, t.State) {
+		return ""
+	}
+	return t.Outcome
 }
