@@ -1,6 +1,11 @@
 package call
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/ebbline/ebb/destination/render"
+	"github.com/ebbline/ebb/destination/spec"
+)
 
 // Class says what the end of an attempt means for its step.
 type Class string
@@ -48,6 +53,10 @@ type End struct {
 	// Setup is true when the attempt failed for a reason on our side: an
 	// unresolvable reference, a bad address, a certificate that is not trusted.
 	Setup bool
+	// Answer is how the destination's file reads replies.
+	Answer spec.Answer
+	// Reply is the body; the zero value when it is not complete or not JSON.
+	Reply render.Reply
 }
 
 // Verdict is the meaning of an End.
@@ -68,6 +77,44 @@ func Classify(end End) Verdict {
 	case end.Status == 0 || !end.Complete:
 		// Cut, timed out or unreadable: the work may have been done before.
 		return Verdict{Class: Unknown, Maybe: true}
+	}
+	if class, ok := byRule(end); ok {
+		return Verdict{Class: class, Maybe: class == Unknown || class == Retry && end.MayHaveHappened}
+	}
+	return byStanding(end)
+}
+
+// meanings turn the words of a file into classes.
+var meanings = map[spec.Meaning]Class{
+	spec.MeansSucceeded: Succeeded, spec.MeansRefused: Refused, spec.MeansRetry: Retry,
+	spec.MeansUnknown: Unknown, spec.MeansMisconfigured: Misconfigured,
+}
+
+// byRule asks the file: its rules first, then what makes a 2xx a success.
+func byRule(end End) (Class, bool) {
+	for _, rule := range end.Answer.Classify {
+		if rule.Has(end.Status) && end.Reply.Matches(rule.When) {
+			return meanings[rule.As], true
+		}
+	}
+	success, failure := end.Answer.SuccessWhen, end.Answer.FailureWhen
+	switch {
+	case end.Status < 200 || end.Status > 299 || success == nil && failure == nil:
+		return "", false
+	case !end.Reply.IsJSON():
+		// What the file wants to know is not there to be read: the work may
+		// have been done, and an undo may be due.
+		return Unknown, true
+	case failure != nil && end.Reply.Matches(failure), success != nil && !end.Reply.Matches(success):
+		return Refused, true
+	}
+	return Succeeded, true
+}
+
+// byStanding is the meaning of a complete reply that the file says nothing
+// about.
+func byStanding(end End) Verdict {
+	switch {
 	case end.Direction == Undo && end.Method == http.MethodDelete && isGone(end.Status):
 		// What is not there needs no undoing; an earlier attempt may have
 		// removed it.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ebbline/ebb/destination/render"
 	"github.com/ebbline/ebb/destination/spec"
 )
 
@@ -181,7 +182,6 @@ func (s *Sender) receive(ctx context.Context, reply *http.Response, live spec.Li
 	clean := newScrubber(live.Secrets())
 	x.Header = Mask(reply.Header)
 	clean.header(x.Header)
-	end.RetryAfter = asksToWait(x.Header, s.cfg.RetryAfter)
 	if reply.StatusCode == http.StatusSwitchingProtocols {
 		return &Error{Kind: KindUnreadable}
 	}
@@ -197,11 +197,19 @@ func (s *Sender) receive(ctx context.Context, reply *http.Response, live spec.Li
 	}
 	if len(body) <= MaxBody {
 		end.Complete = true
+		end.Reply = render.ParseReply(body)
+		s.wish(reply.Header, end, x)
 		return nil
 	}
 	x.Cut, x.Body = true, x.Body[:min(len(x.Body), MaxBody)]
 	// A status other than success says all that matters without its body. A
 	// success whose reply does not fit cannot be undone from it.
 	end.Complete = reply.StatusCode < 200 || reply.StatusCode > 299
+	s.wish(reply.Header, end, x)
 	return &Error{Kind: KindTooLarge}
+}
+
+func (s *Sender) wish(h http.Header, end *End, x *Exchange) {
+	w := readWish(h, end.Reply, s.cfg.RetryAfter, time.Now())
+	end.RetryAfter, x.RetryAfter = w.asked, w.bounded(s.cfg.RetryAfter)
 }

@@ -88,7 +88,7 @@ func TestGuardRefusesWhatNobodyMeans(t *testing.T) {
 	for base, want := range map[string]string{
 		"http://169.254.169.254":               "metadata",
 		"http://[::ffff:169.254.169.254]:8080": "metadata",
-		"http://[fe80::1]":              "link-local",
+		"http://[fe80::1]":                     "link-local",
 		"http://0.0.0.0:80":                    "unspecified",
 	} {
 		x := newSender(t, call.Config{Resolve: live(t, base, ""), AllowPrivate: all}).Send(t.Context(), attempt("GET", "/latest/meta-data", ""))

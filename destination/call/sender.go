@@ -73,6 +73,9 @@ func (c Config) withDefaults() Config {
 	if c.RetryAfter.Header == "" {
 		c.RetryAfter.Header = spec.DefaultRetryAfterHeader
 	}
+	if c.RetryAfter.Format == "" {
+		c.RetryAfter.Format = spec.WaitAuto
+	}
 	if c.RetryAfter.Cap == 0 {
 		c.RetryAfter.Cap = spec.DefaultRetryAfterCap
 	}
@@ -154,6 +157,8 @@ type Attempt struct {
 	Before func() error
 	// MayHaveHappened is true when an earlier attempt may have done the work.
 	MayHaveHappened bool
+	// Answer is how the destination's file reads the reply.
+	Answer spec.Answer
 }
 
 // Exchange is how an attempt ended. It holds no credential.
@@ -185,7 +190,7 @@ type Exchange struct {
 // the transport has let go of the request.
 func (s *Sender) Send(ctx context.Context, a Attempt) Exchange {
 	x := Exchange{Started: time.Now()}
-	end := End{Direction: a.Direction, Method: a.Request.Method, MayHaveHappened: a.MayHaveHappened}
+	end := End{Direction: a.Direction, Method: a.Request.Method, MayHaveHappened: a.MayHaveHappened, Answer: a.Answer}
 	failure := s.exchange(ctx, a, &x, &end)
 	x.Ended = time.Now()
 	x.Sent, x.Status = end.Sent, end.Status
@@ -195,8 +200,8 @@ func (s *Sender) Send(ctx context.Context, a Attempt) Exchange {
 	}
 	verdict := Classify(end)
 	x.Class, x.Maybe = verdict.Class, verdict.Maybe
-	if x.Class == Retry {
-		x.RetryAfter = retryAfter(x.Header, s.cfg.RetryAfter)
+	if x.Class != Retry {
+		x.RetryAfter = 0
 	}
 	s.cfg.Logger.DebugContext(ctx, "call: attempt ended",
 		slog.String("destination", s.cfg.Destination),

@@ -32,6 +32,7 @@ func (k kind) String() string {
 type node struct {
 	kind    kind
 	raw     []byte
+	at      int // where raw begins in the document
 	members []member
 	items   []node
 }
@@ -86,7 +87,7 @@ func (s *scanner) value() node {
 		s.word()
 		n.kind = kindNumber
 	}
-	n.raw = s.data[start:s.pos]
+	n.raw, n.at = s.data[start:s.pos], start
 	return n
 }
 
@@ -204,19 +205,42 @@ func (n *node) query(path *jsonpath.Path) selection {
 	if len(located) != 1 {
 		return selection{count: len(located)}
 	}
-	found := n
-	for _, step := range located[0].Path {
+	if found := n.located(located[0]); found != nil {
+		return selection{1, found}
+	}
+	return selection{}
+}
+
+func (n *node) located(place *pathspec.LocatedNode) *node {
+	for _, step := range place.Path {
 		switch s := step.(type) {
 		case pathspec.Name:
-			found = found.step(string(s), 0, false)
+			n = n.step(string(s), 0, false)
 		case pathspec.Index:
-			found = found.step("", int(s), true)
+			n = n.step("", int(s), true)
 		}
-		if found == nil {
-			return selection{}
+		if n == nil {
+			return nil
 		}
 	}
-	return selection{1, found}
+	return n
+}
+
+// all gives every value that a path selects.
+func (n *node) all(path spec.Path) []*node {
+	if _, simple := path.Simple(); simple {
+		if found := n.find(path); found.count == 1 {
+			return []*node{found.one}
+		}
+		return nil
+	}
+	var out []*node
+	for _, place := range path.Query().SelectLocated(n.generic()) {
+		if found := n.located(place); found != nil {
+			out = append(out, found)
+		}
+	}
+	return out
 }
 
 func (n *node) generic() any {

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -32,7 +33,7 @@ var validTraceparent = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16
 func (s *sources) headers(call *spec.Call, hasBody bool) ([]Header, *unfit) {
 	out := make([]Header, 0, 10+len(call.Headers))
 	if hasBody && !declares(call, headerContentType) {
-		out = append(out, Header{headerContentType, "application/json"})
+		out = append(out, Header{headerContentType, cmp.Or(call.ContentType, "application/json")})
 	}
 	out = append(out,
 		Header{HeaderEventID, s.in.EventID},

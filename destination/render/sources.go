@@ -66,6 +66,9 @@ func (s *sources) lookup(ref *spec.Ref) (*node, string) {
 	if found.count != 1 {
 		return nil, fmt.Sprintf("placeholder {%s}: %s", ref.Name, found)
 	}
+	if ref.Source == spec.SourceFrom && isMask(found.one) {
+		return nil, fmt.Sprintf("placeholder {%s}: %s redacts the value, so it is not kept", ref.Name, ref.From)
+	}
 	return found.one, ""
 }
 

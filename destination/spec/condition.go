@@ -50,8 +50,10 @@ type Condition struct {
 	Any []Condition
 	Not *Condition
 
-	// From names the destination whose reply is read; "" means the event.
+	// From names the destination whose reply is read; "" means the event, or
+	// the call's own reply if Reply is set.
 	From  string
+	Reply bool
 	Path  Path
 	Op    Op
 	Value Literal
@@ -69,7 +71,10 @@ func (c Condition) String() string {
 		return "not (" + c.Not.String() + ")"
 	}
 	subject := "event"
-	if c.From != "" {
+	switch {
+	case c.Reply:
+		subject = "reply"
+	case c.From != "":
 		subject = "from " + c.From
 	}
 	if c.Op == Exists {
@@ -85,7 +90,16 @@ func (c Condition) String() string {
 	return fmt.Sprintf("%s %s %s %s", subject, c.Path, c.Op, value)
 }
 
-func (p *fileParser) condition(n *node, what string) *Condition {
+// condition reads one over the event or earlier replies.
+func (p *fileParser) condition(n *node, what string) *Condition { return p.test(n, what, false) }
+
+// replyCondition reads one over the reply to the call itself.
+func (p *fileParser) replyCondition(n *node, what string) *Condition { return p.test(n, what, true) }
+
+func (p *fileParser) test(n *node, what string, reply bool) *Condition {
+	if from := n.get("from"); from != nil && reply {
+		p.add(keyPos(n, "from"), what+" reads the reply to this call", "remove from")
+	}
 	m := p.fields(n, what, "from", "path", "op", "value", "all", "any", "not")
 	if n.kind != kindMap {
 		return nil
@@ -97,7 +111,7 @@ func (p *fileParser) condition(n *node, what string) *Condition {
 		}
 	}
 	if len(groups) == 0 {
-		return p.leaf(m, what)
+		return p.leaf(m, what, reply)
 	}
 	if len(m.pairs) > 1 {
 		p.add(n.pos, fmt.Sprintf("%s mixes %s with other keys", what, groups[0]), "nest them under all or any")
@@ -105,36 +119,36 @@ func (p *fileParser) condition(n *node, what string) *Condition {
 	}
 	val := m.get(groups[0])
 	if groups[0] == "not" {
-		if inner := p.condition(val, what+".not"); inner != nil {
+		if inner := p.test(val, what+".not", reply); inner != nil {
 			return &Condition{Not: inner}
 		}
 		return nil
 	}
-	list := p.conditions(val, what+"."+groups[0])
+	list := p.tests(val, what+"."+groups[0], reply)
 	if groups[0] == "all" {
 		return &Condition{All: list}
 	}
 	return &Condition{Any: list}
 }
 
-func (p *fileParser) conditions(n *node, what string) []Condition {
+func (p *fileParser) tests(n *node, what string, reply bool) []Condition {
 	if n.kind != kindList || len(n.items) == 0 {
 		p.add(n.pos, what+" must be a list of conditions", "write - { path: $.a, op: eq, value: b }")
 		return nil
 	}
 	list := make([]Condition, 0, len(n.items))
 	for i, item := range n.items {
-		if c := p.condition(item, fmt.Sprintf("%s[%d]", what, i)); c != nil {
+		if c := p.test(item, fmt.Sprintf("%s[%d]", what, i), reply); c != nil {
 			list = append(list, *c)
 		}
 	}
 	return list
 }
 
-func (p *fileParser) leaf(m *node, what string) *Condition {
+func (p *fileParser) leaf(m *node, what string, reply bool) *Condition {
 	p.need(m, m.pos, what, "path", "op")
-	c := &Condition{}
-	if from := m.get("from"); from != nil {
+	c := &Condition{Reply: reply}
+	if from := m.get("from"); from != nil && !reply {
 		text, ok := p.text(from, what+".from")
 		if ok && !validName(text) {
 			p.add(from.pos, fmt.Sprintf("%s.from %q is not a destination's name", what, clip(text)), "")
@@ -149,6 +163,9 @@ func (p *fileParser) leaf(m *node, what string) *Condition {
 			p.add(m.get("path").pos, what+".path: "+message, suggestion)
 		}
 		c.Path = parsed
+		if c.From != "" && message == "" {
+			p.spec.reads = append(p.spec.reads, read{named{c.From, m.get("path").pos}, parsed})
+		}
 	}
 	op, ok := p.text(m.get("op"), what+".op")
 	if !ok {

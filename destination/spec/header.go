@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"mime"
 	"slices"
 	"strings"
 )
@@ -64,6 +65,28 @@ func (p *fileParser) headers(n *node, common []Header, in scope) []Header {
 		out = append(out, Header{Name: pair.key, Value: value})
 	}
 	return out
+}
+
+// contentType reads the media type of the body, which is JSON in any case.
+func (p *fileParser) contentType(n *node, headers []Header, what string) string {
+	if n == nil {
+		return ""
+	}
+	text, ok := p.text(n, what)
+	if !ok {
+		return ""
+	}
+	media, _, err := mime.ParseMediaType(text)
+	if err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
+		p.add(n.pos, fmt.Sprintf("%s cannot be %q: bodies are JSON", what, clip(text)), "write application/json, or a type that ends with +json")
+		return ""
+	}
+	for _, h := range headers {
+		if strings.EqualFold(h.Name, "Content-Type") {
+			p.add(n.pos, what+" and the header Content-Type say the same", "keep one of them")
+		}
+	}
+	return text
 }
 
 func (p *fileParser) headerName(pair pair, what string) bool {

@@ -45,7 +45,11 @@ var topKeys = []string{
 	"destination", "on", "after", "base_url", "auth", "headers", "request", "when", "revert",
 	"routes", "otherwise", "idempotent", "timeout", "concurrency", "rate_limit", "retry",
 	"patience", "on_refused", "on_exhausted", "ordering",
+	"success_when", "failure_when", "expect", "classify", "redact",
 }
+
+// callKeys are those of a call, wherever it is written.
+var callKeys = []string{"method", "url", "query", "headers", "content_type", "body"}
 
 func (p *fileParser) document(root *node) {
 	p.fields(root, "", topKeys...)
@@ -53,6 +57,7 @@ func (p *fileParser) document(root *node) {
 	p.spec.BaseURL = p.baseURL(root)
 	p.spec.Auth = p.auth(root.get("auth"))
 	p.rules(root)
+	p.redact(root)
 	p.routes(root)
 	p.after(root)
 	p.unreachable()
@@ -111,9 +116,11 @@ func (p *fileParser) retry(n *node) {
 	if r.BackoffMax < r.BackoffBase {
 		p.add(m.get("max").pos, fmt.Sprintf("retry.max is %s, below retry.base of %s", r.BackoffMax, r.BackoffBase), "")
 	}
-	after := p.fields(m.get("retry_after"), "retry.retry_after", "header", "fallback", "cap")
+	after := p.fields(m.get("retry_after"), "retry.retry_after", "header", "body", "format", "fallback", "cap")
 	r.RetryAfter = RetryAfter{
-		Header:   DefaultRetryAfterHeader,
+		Header: DefaultRetryAfterHeader,
+		Format: choice(p.reader, after.get("format"), "retry.retry_after.format",
+			WaitAuto, WaitSeconds, WaitMilliseconds, WaitUnix, WaitUnixMillis, WaitHTTPDate, WaitISO8601),
 		Fallback: p.duration(after.get("fallback"), "retry.retry_after.fallback", 0, 0, 24*time.Hour),
 		Cap:      p.duration(after.get("cap"), "retry.retry_after.cap", DefaultRetryAfterCap, time.Millisecond, 24*time.Hour),
 	}
@@ -123,6 +130,14 @@ func (p *fileParser) retry(n *node) {
 				p.add(n.pos, fmt.Sprintf("retry.retry_after.header %q is not a header name", clip(name)), "write for example Retry-After")
 			}
 			r.RetryAfter.Header = name
+		}
+	}
+	if n := after.get("body"); n != nil {
+		if list := p.paths(n, "retry.retry_after.body"); len(list) > 0 {
+			r.RetryAfter.Body = list[0]
+			if len(list) > 1 {
+				p.add(n.pos, "retry.retry_after.body names several places", "keep one JSONPath")
+			}
 		}
 	}
 }
@@ -177,10 +192,11 @@ func (p *fileParser) after(root *node) {
 // when and one revert at the top.
 func (p *fileParser) routes(root *node) {
 	common := p.headers(root.get("headers"), nil, scope{what: "headers", sources: commonSources})
-	request := p.fields(root.get("request"), "request", "method", "url", "headers", "body")
+	request := p.fields(root.get("request"), "request", callKeys...)
+	answer := p.answer(root, Answer{}, "")
 	list := root.get("routes")
 	if list == nil {
-		p.single(root, request, common)
+		p.single(root, request, common, answer)
 		return
 	}
 	for _, key := range []string{"when", "revert"} {
@@ -197,11 +213,11 @@ func (p *fileParser) routes(root *node) {
 	}
 	shared := p.headers(request.get("headers"), common, scope{what: "request.headers", sources: forwardSources})
 	for i, item := range list.items {
-		p.spec.Routes = append(p.spec.Routes, p.route(item, i, request, common, shared))
+		p.spec.Routes = append(p.spec.Routes, p.route(item, i, request, common, shared, answer))
 	}
 }
 
-func (p *fileParser) single(root, request *node, common []Header) {
+func (p *fileParser) single(root, request *node, common []Header, answer Answer) {
 	p.spec.Single = true
 	written := root.get("request")
 	if written == nil {
@@ -217,19 +233,21 @@ func (p *fileParser) single(root, request *node, common []Header) {
 		route.When = p.condition(n, "when")
 	}
 	route.Call = p.call(request, nil, pos, "request", common)
+	route.Call.Answer = answer
 	route.Revert = p.revert(root.get("revert"), root.pos, "revert", common)
 	p.spec.Routes = []Route{route}
 }
 
-func (p *fileParser) route(n *node, i int, request *node, common, shared []Header) Route {
+func (p *fileParser) route(n *node, i int, request *node, common, shared []Header, answer Answer) Route {
 	what := fmt.Sprintf("routes[%d]", i)
-	m := p.fields(n, what, "when", "url", "method", "headers", "body", "revert")
+	m := p.fields(n, what, slices.Concat([]string{"when", "revert"}, callKeys, answerKeys)...)
 	route := Route{Pos: n.pos}
 	if when := m.get("when"); when != nil {
 		route.When = p.condition(when, what+".when")
 		p.unclear = p.unclear || route.When == nil
 	}
 	route.Call = p.call(m, request, n.pos, what, shared)
+	route.Call.Answer = p.answer(m, answer, what)
 	route.Revert = p.revert(m.get("revert"), n.pos, what+".revert", common)
 	return route
 }
@@ -250,7 +268,11 @@ func (p *fileParser) call(m, base *node, pos Pos, what string, common []Header) 
 	} else {
 		c.URL = p.url(m.get("url"), scope{what: what + ".url", sources: forwardSources})
 	}
+	query, name := inherit("query")
+	p.query(query, &c.URL, scope{what: name, sources: forwardSources})
 	c.Headers = p.headers(m.get("headers"), common, scope{what: what + ".headers", sources: forwardSources})
+	contentType, name := inherit("content_type")
+	c.ContentType = p.contentType(contentType, c.Headers, name)
 	body, name := inherit("body")
 	c.Body = p.body(body, c.Method, scope{what: name, sources: forwardSources})
 	return c
@@ -303,7 +325,7 @@ func (p *fileParser) revert(n *node, pos Pos, what string, common []Header) *Cal
 		p.add(n.pos, fmt.Sprintf("%s cannot be %s", what, shape(n)), how)
 		return nil
 	}
-	m := p.fields(n, what, "method", "url", "headers", "extract", "body")
+	m := p.fields(n, what, slices.Concat([]string{"extract"}, callKeys, answerKeys)...)
 	p.need(m, n.pos, what, "method", "url")
 	extract := p.extract(m.get("extract"), what+".extract")
 	in := func(key string) scope {
@@ -313,8 +335,11 @@ func (p *fileParser) revert(n *node, pos Pos, what string, common []Header) *Cal
 	if m.get("url") != nil {
 		c.URL = p.url(m.get("url"), in("url"))
 	}
+	p.query(m.get("query"), &c.URL, in("query"))
 	c.Headers = p.headers(m.get("headers"), common, in("headers"))
+	c.ContentType = p.contentType(m.get("content_type"), c.Headers, what+".content_type")
 	c.Body = p.body(m.get("body"), c.Method, in("body"))
+	c.Answer = p.answer(m, Answer{}, what)
 	for _, entry := range m.get("extract").entries() {
 		if ref := extract[entry.key]; ref != nil && !p.used[ref] {
 			p.warn(entry.pos, fmt.Sprintf("%s.extract.%s is not used", what, entry.key), "remove it, or name it in url, headers or body")

@@ -47,7 +47,7 @@ func TestParseValid(t *testing.T) {
 		Idempotency: spec.IdempotentAlways,
 		OnRefused:   spec.Compensate, OnExhausted: spec.Park, Otherwise: spec.Park, Ordering: spec.OrderingHold,
 		MaxAttempts: 4, UndoMaxAttempts: 8, BackoffBase: 2 * time.Second, BackoffMax: 5 * time.Minute,
-		RetryAfter: spec.RetryAfter{Header: "Retry-After", Cap: 10 * time.Minute},
+		RetryAfter: spec.RetryAfter{Header: "Retry-After", Format: spec.WaitAuto, Cap: 10 * time.Minute},
 		Timeout:    30 * time.Second, Patience: 24 * time.Hour, Concurrency: 16,
 	}, rules)
 	require.True(t, s.HasRevert(0))
@@ -97,7 +97,7 @@ routes:
 	require.Equal(t, 24*time.Hour, rules.IdempotencyWindow)
 	require.Equal(t, 2*time.Second, rules.RateEvery)
 	require.Equal(t, 2, rules.RateBurst)
-	require.Equal(t, spec.RetryAfter{Header: "X-Wait", Fallback: 30 * time.Second, Cap: 2 * time.Minute}, rules.RetryAfter)
+	require.Equal(t, spec.RetryAfter{Header: "X-Wait", Format: spec.WaitAuto, Fallback: 30 * time.Second, Cap: 2 * time.Minute}, rules.RetryAfter)
 	require.Equal(t, 9, rules.UndoMaxAttempts, "an undo never gives up earlier than its call")
 	require.Equal(t, spec.OrderingPass, rules.Ordering)
 	require.Equal(t, "PUT", s.Routes[0].Call.Method)

@@ -26,6 +26,9 @@ type Step struct {
 // String gives the path as it is written in the file.
 func (p Path) String() string { return p.text }
 
+// IsZero reports whether there is no path.
+func (p Path) IsZero() bool { return p.query == nil }
+
 // Query gives the compiled path.
 func (p Path) Query() *jsonpath.Path { return p.query }
 

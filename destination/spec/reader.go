@@ -43,8 +43,7 @@ func (r *reader) fields(n *node, what string, known ...string) *node {
 
 // reserved keys have a meaning in the format but not yet in this version.
 var reserved = []string{
-	"lookup", "success_when", "failure_when", "pending_when", "classify", "expect",
-	"pivot", "valid_until", "redact", "query", "settle", "format", "breaker", "tombstones",
+	"lookup", "pending_when", "pivot", "valid_until", "settle", "breaker", "brake", "tombstones",
 }
 
 func (r *reader) unknownKey(p pair, what string, known []string) {

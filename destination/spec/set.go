@@ -55,6 +55,23 @@ func (c *setChecker) references(s *Spec) {
 		}
 		c.add(s, n.pos, fmt.Sprintf("from names %q, which gets none of the events of %q", n.name, s.Name), "there would never be a reply to read")
 	}
+	for _, r := range s.reads {
+		c.redacted(s, r)
+	}
+}
+
+// redacted reports a read of a field that is masked before it is kept.
+func (c *setChecker) redacted(s *Spec, r read) {
+	other, ok := c.byName[r.name]
+	if !ok {
+		return
+	}
+	for _, path := range other.Redact.Body {
+		if overlaps(path, r.path) {
+			c.add(s, r.pos, fmt.Sprintf("from reads %s of %q, which %s redacts: its value is not kept", r.path, r.name, other.File), "read another field, or remove it from redact there")
+			return
+		}
+	}
 }
 
 func (c *setChecker) known(s *Spec, n named, key string) *Spec {

@@ -75,13 +75,17 @@ type Spec struct {
 	// Single is true for a file with request.url instead of routes: a false
 	// condition then skips the step rather than asking Otherwise.
 	Single bool
+	// Redact names the fields that are kept sealed and shown masked.
+	Redact Redact
 
-	rules    Rules
-	source   []byte
-	hash     string
-	after    []named // as written under after
-	from     []named // as written in conditions and placeholders
-	warnings []Problem
+	rules     Rules
+	source    []byte
+	hash      string
+	after     []named // as written under after
+	from      []named // as written in conditions and placeholders
+	reads     []read  // what is read of earlier replies
+	warnings  []Problem
+	redactPos Pos
 }
 
 // Route is one way to call the destination.
@@ -104,6 +108,10 @@ type Call struct {
 	Headers []Header
 	// Body is nil when nothing is sent.
 	Body *Value
+	// ContentType of the body; "" means that of JSON.
+	ContentType string
+	// Answer says how the replies are read.
+	Answer Answer
 }
 
 // Header is one header field.
@@ -157,14 +165,35 @@ type Rules struct {
 
 // RetryAfter says how a destination's wish to wait is read.
 type RetryAfter struct {
-	// Header that carries whole seconds.
+	// Header that carries the time to come back.
 	Header string
-	// Fallback is the wait when the header is absent or unreadable; 0 leaves
-	// it to the backoff.
+	// Body is the place in the JSON of the reply that carries it, asked where
+	// the header is absent. The zero Path means nowhere.
+	Body Path
+	// Format of both.
+	Format WaitFormat
+	// Fallback is the wait when neither can be read; 0 leaves it to the
+	// backoff.
 	Fallback time.Duration
 	// Cap is the longest wait that is honoured.
 	Cap time.Duration
 }
+
+// WaitFormat is a way to write down when to come back.
+type WaitFormat string
+
+// The formats.
+const (
+	// WaitAuto takes seconds, HTTP dates and ISO 8601 for what they are. The
+	// default. It never takes a number for a Unix time.
+	WaitAuto         WaitFormat = "auto"
+	WaitSeconds      WaitFormat = "seconds"
+	WaitMilliseconds WaitFormat = "milliseconds"
+	WaitUnix         WaitFormat = "unix"    // seconds since 1970
+	WaitUnixMillis   WaitFormat = "unix_ms" // milliseconds since 1970
+	WaitHTTPDate     WaitFormat = "http_date"
+	WaitISO8601      WaitFormat = "iso8601"
+)
 
 // Rules gives the file's rules. The caller owns the result.
 func (s *Spec) Rules() Rules {

@@ -180,6 +180,9 @@ func (p *fileParser) ref(text string, pos Pos, in scope) *Ref {
 		return nil
 	}
 	ref.Path = parsed
+	if ref.Source == SourceFrom {
+		p.spec.reads = append(p.spec.reads, read{named{ref.From, pos}, parsed})
+	}
 	return ref
 }
 

@@ -32,6 +32,44 @@ func (p *fileParser) url(n *node, in scope) URL {
 	return u
 }
 
+// query reads query parameters one by one and appends them to the URL's own.
+// Unlike there, a name or literal text needs no percent-encoding.
+func (p *fileParser) query(n *node, u *URL, in scope) {
+	if n == nil {
+		return
+	}
+	if n.kind != kindMap || len(n.pairs) == 0 {
+		p.add(n.pos, fmt.Sprintf("%s must be a mapping, not %s", in.what, n.kind), `write name: "{event:$.path}"`)
+		return
+	}
+	what := in.what
+	for _, pair := range n.pairs {
+		in.what = what + "." + pair.key
+		if pair.key == "" || strings.ContainsAny(pair.key, "{}") {
+			p.add(pair.pos, fmt.Sprintf("key %q in %s is empty or has a brace", clip(pair.key), what), "placeholders are allowed in values only")
+			continue
+		}
+		value, ok := p.headerValue(pair.val, in)
+		if !ok {
+			continue
+		}
+		separator := ""
+		if u.HasQuery && len(u.Query.Parts) > 0 {
+			separator = "&"
+		}
+		u.HasQuery = true
+		u.Query.Parts = append(u.Query.Parts, Part{Literal: separator + escapeQuery(pair.key) + "="})
+		for _, part := range value.Parts {
+			part.Literal = escapeQuery(part.Literal)
+			u.Query.Parts = append(u.Query.Parts, part)
+		}
+	}
+}
+
+// escapeQuery percent-encodes; unlike url.QueryEscape it has no plus for a
+// blank, which some servers take for a plus.
+func escapeQuery(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+
 // splitURL cuts a template at its first literal question mark and says what
 // is wrong with it.
 func splitURL(t Template) (u URL, bad string) {
