@@ -54,7 +54,7 @@ func exitOf(err error) int {
 		return exitOfStatus(simulated.Status)
 	case isOf(err, journal.ErrNoSaga, saga.ErrNoStep, inspect.ErrNoDeadLetter):
 		return exitNotFound
-	case isOf(err, saga.ErrNotParked, saga.ErrUnresolved, saga.ErrSuperseded, saga.ErrNoUndo):
+	case isOf(err, saga.ErrNotParked, saga.ErrUnresolved, saga.ErrSuperseded, saga.ErrNoUndo, saga.ErrMoves, saga.ErrEarly, saga.ErrCertain, saga.ErrEnding):
 		return exitRefused
 	}
 	return exitFailed

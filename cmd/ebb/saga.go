@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os/user"
 	"strconv"
 
 	"github.com/ebbline/ebb/cmd/ebb/internal/inspect"
@@ -16,6 +15,11 @@ type sagaCmd struct {
 	List  sagaListCmd  `cmd:"" help:"List sagas, newest first."`
 	Show  sagaShowCmd  `cmd:"" help:"Show one saga, or those of an order: steps, attempts, what they wait for and why."`
 	Retry sagaRetryCmd `cmd:"" help:"Let a parked step go on, under the same key."`
+
+	Resolve    sagaResolveCmd    `cmd:"" help:"Say of a step that may have happened whether it did, as you have seen at its destination."`
+	Done       sagaDoneCmd       `cmd:"" help:"Settle a step that you have done by hand, outside of Ebb."`
+	Waive      sagaWaiveCmd      `cmd:"" help:"Settle a step as needless: what it should have done, or undone, stays as it is."`
+	Compensate sagaCompensateCmd `cmd:"" help:"Unwind a saga that runs or is completed, and for a create event all later ones of its order."`
 }
 
 type sagaListCmd struct {
@@ -114,11 +118,7 @@ func (c *sagaShowCmd) Run(e *env) error {
 }
 
 type sagaRetryCmd struct {
-	where
-	ID          string `arg:"" help:"Id of the saga."`
-	Destination string `arg:"" help:"Destination of the parked step."`
-	Direction   string `arg:"" help:"do or undo." enum:"do,undo" default:"do" optional:""`
-	Reason      string `help:"Why; it is kept with the move." required:"" placeholder:"TEXT"`
+	stepMove
 }
 
 // Help has examples.
@@ -129,40 +129,7 @@ func (sagaRetryCmd) Help() string {
 }
 
 func (c *sagaRetryCmd) Run(e *env) error {
-	id, err := saga.ParseID(c.ID)
-	if err != nil {
-		return &usageError{fmt.Errorf("saga id: %w; see `ebb saga list`", err)}
-	}
-	dir, err := saga.ParseDirection(c.Direction)
-	if err != nil {
-		return &usageError{err}
-	}
-	s, err := e.operate(c.where)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	if err := s.store.Retry(e.ctx, id, c.Destination, dir, journal.Action{Who: operator(), Reason: c.Reason}); err != nil {
-		return fmt.Errorf("%w; see `ebb saga show %s`", err, id)
-	}
-	done := move{id.String(), c.Destination, c.Direction, "retry"}
-	return one(e, done, func(w io.Writer, m move) {
-		fmt.Fprintf(w, "saga %s: %s %s goes on\n", m.Saga, m.Destination, m.Direction)
+	return c.make(e, "retry", "goes on", func(s *session, t namedStep, by journal.Action) error {
+		return s.store.Retry(e.ctx, t.saga, t.dest, t.dir, by)
 	})
-}
-
-// move is an operator's move that was made.
-type move struct {
-	Saga        string `json:"saga"`
-	Destination string `json:"destination"`
-	Direction   string `json:"direction"`
-	Action      string `json:"action"`
-}
-
-// operator is who makes a move.
-func operator() string {
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return "unknown"
 }

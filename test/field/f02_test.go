@@ -2,6 +2,8 @@ package field
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -94,8 +96,10 @@ func TestF02(t *testing.T) {
 			require.Zero(t, code, out)
 			require.Contains(t, out, key)
 			out, code = s.run("saga", "retry", s.sagaID(id), "billing", "do", "--reason", "try again")
-			require.Equal(t, 1, code, out)
+			require.Equal(t, refused, code, out)
 			require.Contains(t, out, "not idempotent")
+			out, code = s.run("saga", "done", s.sagaID(id), "inventory", "do", "--reference", "none", "--reason", "it is done already")
+			require.Equal(t, refused, code, out)
 			s.cancel(id) // what is unwound must not be called compensated either
 		}
 		for _, id := range ids {
@@ -111,7 +115,37 @@ func TestF02(t *testing.T) {
 		for _, id := range ids {
 			s.sameCalls(id, sim.Billing, sim.Do, 1)
 			require.Equal(t, "COMPENSATING", s.saga(id).State)
+			// The operator finds the charge by the key, and what the gateway shows of it is enough to undo it.
+			reply := filepath.Join(t.TempDir(), "charge.json")
+			require.NoError(t, os.WriteFile(reply, fmt.Appendf(nil, `{"processingId":%[1]q,"transaction":{"id":%[1]q}}`, s.effects(id, sim.Billing, sim.Do)[0].Thing), 0o600))
+			out, code := s.run("saga", "resolve", s.sagaID(id), "billing", "--happened", "--reply", reply, "--reason", "seen at the gateway")
+			require.Zero(t, code, out)
+			s.await(id, "CANCELLED")
+			require.Len(t, s.effects(id, sim.Billing, sim.Undo), 1)
+			require.Equal(t, []sim.Kind{sim.ShipmentCancel, sim.StockRelease}, s.kinds(id)[4:], "in reverse")
+			require.Equal(t, "resolve billing do as happened: seen at the gateway", s.text(
+				`SELECT action || ': ' || reason FROM ebb.operator_actions WHERE target = $1`, s.sagaID(id)))
 		}
+		s.oracle()
+	})
+
+	t.Run("an operator sees that it did not happen", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, chain().with(sim.Billing, never), "")
+		s.faults(sim.Fault{Destination: sim.Billing, Direction: sim.Do, Action: sim.ReplyWith, Status: 500})
+		id := s.create()
+		s.awaitAttention(id, "billing do parked: may have happened")
+		s.heal()
+		out, code := s.run("saga", "resolve", s.sagaID(id), "billing", "--not-happened", "--reason", "not in the gateway's list")
+		require.Zero(t, code, out)
+		s.await(id, "CONFIRMED")
+		s.sameCalls(id, sim.Billing, sim.Do, 2)
+		require.Len(t, s.effects(id, sim.Billing, ""), 1)
+		out, code = s.run("saga", "compensate", s.sagaID(id), "--reason", "the customer is on a list")
+		require.Zero(t, code, out)
+		s.await(id, "REJECTED")
+		out, code = s.run("saga", "compensate", s.sagaID(id), "--reason", "again")
+		require.Equal(t, refused, code, out)
 		s.oracle()
 	})
 

@@ -257,6 +257,9 @@ func (s *stack) restart(list ...string) {
 	s.ebb.Restart("EBB_FAILPOINTS=" + failpoints(list...))
 }
 
+// refused is the exit code of a command that the state of what it names forbids.
+const refused = 5
+
 // run runs a short command.
 func (s *stack) run(args ...string) (out string, code int) {
 	s.t.Helper()
