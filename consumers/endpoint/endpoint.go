@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/ebbline/ebb/consumers"
 	"github.com/ebbline/ebb/destination/call"
 	"github.com/ebbline/ebb/destination/render"
+	"github.com/ebbline/ebb/destination/seal"
 	"github.com/ebbline/ebb/destination/spec"
 	"github.com/ebbline/ebb/journal"
 	"github.com/ebbline/ebb/journal/saga"
@@ -39,6 +41,7 @@ type Config struct {
 type HTTP struct {
 	cfg    Config
 	sender *call.Sender
+	ring   seal.Ring
 
 	mu    sync.Mutex
 	specs map[int]*spec.Spec
@@ -52,9 +55,15 @@ func New(cfg Config) (*HTTP, error) {
 	if cfg.Lookup.Env == nil && cfg.Lookup.File == nil {
 		cfg.Lookup = spec.OSLookup()
 	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	ring, err := ringFor(cfg)
+	if err != nil {
+		return nil, err
+	}
 	c := call.FromSpec(cfg.Live, cfg.Lookup)
 	c.Logger = cfg.Logger
-	var err error
 	if c.AllowPrivate, err = call.ParseAllowPrivate(setting(cfg.Lookup, call.EnvAllowPrivate)); err != nil {
 		return nil, err
 	}
@@ -62,7 +71,7 @@ func New(cfg Config) (*HTTP, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &HTTP{cfg: cfg, sender: sender, specs: map[int]*spec.Spec{}}, nil
+	return &HTTP{cfg: cfg, sender: sender, ring: ring, specs: map[int]*spec.Spec{}}, nil
 }
 
 // setting reads an optional setting from the environment; "" when it is not set.
@@ -77,6 +86,19 @@ func setting(from spec.Lookup, name string) string {
 // Close lets idle connections go.
 func (h *HTTP) Close() { h.sender.Close() }
 
+// unreadableError says that a registered file cannot be read by this release.
+type unreadableError struct {
+	name    string
+	version int
+	cause   error
+}
+
+func (e *unreadableError) Error() string {
+	return fmt.Sprintf("%s version %d cannot be read by this release: %s", e.name, e.version, e.cause)
+}
+
+func (e *unreadableError) Unwrap() error { return e.cause }
+
 // version gives the file of a version; parsed once.
 func (h *HTTP) version(ctx context.Context, n int) (*spec.Spec, error) {
 	h.mu.Lock()
@@ -90,7 +112,7 @@ func (h *HTTP) version(ctx context.Context, n int) (*spec.Spec, error) {
 	}
 	s, err := spec.Parse(fmt.Sprintf("%s version %d", v.Name, v.Version), v.Source)
 	if err != nil {
-		return nil, fmt.Errorf("%s version %d cannot be read by this release: %w", v.Name, v.Version, err)
+		return nil, &unreadableError{v.Name, v.Version, err}
 	}
 	h.specs[n] = s
 	return s, nil
@@ -113,7 +135,7 @@ func (h *HTTP) Prepare(ctx context.Context, c journal.Candidate) journal.Prepare
 	}
 	switch out.Outcome {
 	case render.OutcomeRequest:
-		return prepared(out.Request)
+		return h.prepared(s, c, out.Request)
 	case render.OutcomeSkip:
 		return journal.Prepared{Class: saga.ClassSkipped, Reason: out.Reason}
 	case render.OutcomeRefuse:
@@ -123,12 +145,17 @@ func (h *HTTP) Prepare(ctx context.Context, c journal.Candidate) journal.Prepare
 	}
 }
 
-func prepared(r render.Request) journal.Prepared {
-	content, err := json.Marshal(r)
+func (h *HTTP) prepared(s *spec.Spec, c journal.Candidate, r render.Request) journal.Prepared {
+	content, err := h.pack(r, h.redactor(s), place(c.Saga, c.Dest, saga.Do))
 	if err != nil {
 		return journal.Prepared{Class: saga.ClassParked, Reason: "the request cannot be stored: " + err.Error()}
 	}
 	return journal.Prepared{Content: content, Route: r.Route}
+}
+
+// redactor hides what the step's own file redacts and what the newest does: what is secret now was secret then.
+func (h *HTTP) redactor(s *spec.Spec) *call.Redactor {
+	return call.NewRedactor(s.Redact, h.cfg.Live.Redact)
 }
 
 func input(id saga.ID, eventType, aggregateID string, body []byte, at time.Time, traceparent string) render.Input {
@@ -156,55 +183,116 @@ var classes = map[call.Class]saga.Class{
 
 // Attempt makes one call.
 func (h *HTTP) Attempt(ctx context.Context, c consumers.Call) consumers.Ended {
-	var request render.Request
-	if err := json.Unmarshal(c.Content, &request); err != nil {
-		return consumers.Ended{Class: saga.ClassParked, Reason: "the stored request cannot be read: " + err.Error()}
+	// Before the call: how its reply is read, and how it is undone, must be known when it comes.
+	s, err := h.version(ctx, c.SpecVersion)
+	if err != nil {
+		return withoutSpec(err)
 	}
-	direction := call.Do
+	request, err := h.unpack(c.Content, place(c.Saga, c.Dest, c.Dir))
+	if err != nil {
+		return withoutRequest(err)
+	}
+	direction, answer := call.Do, answerOf(s, c)
 	if c.Dir == saga.Undo {
 		direction = call.Undo
 	}
 	x := h.sender.Send(ctx, call.Attempt{
-		Request: request, Key: c.Key, Direction: direction, Deadline: c.Deadline, MayHaveHappened: c.Maybe,
+		Request: request, Key: c.Key, Direction: direction, Deadline: c.Deadline, MayHaveHappened: c.Maybe, Answer: answer,
 	})
-	return h.ended(ctx, c, request, x)
+	return h.ended(ctx, s, c, request, answer, x)
 }
 
-func (h *HTTP) ended(ctx context.Context, c consumers.Call, request render.Request, x call.Exchange) consumers.Ended {
+// withoutSpec is the end of an attempt that was not made because its file could not be had.
+func withoutSpec(err error) consumers.Ended {
+	var unreadable *unreadableError
+	if errors.As(err, &unreadable) {
+		return consumers.Ended{Class: saga.ClassParked, Reason: err.Error()}
+	}
+	return consumers.Ended{Class: saga.ClassNotSent, Reason: "the destination's file could not be read from the journal: " + err.Error(), HeldBack: true}
+}
+
+// withoutRequest is the end of an attempt whose stored request could not be had. A missing key is our set-up, and is repaired there.
+func withoutRequest(err error) consumers.Ended {
+	var missing *seal.KeyError
+	if errors.As(err, &missing) {
+		return consumers.Ended{Class: saga.ClassMisconfigured, Reason: "the stored request: " + err.Error(), Outage: true}
+	}
+	return consumers.Ended{Class: saga.ClassParked, Reason: "the stored request cannot be read: " + err.Error()}
+}
+
+// answerOf is how the step's file reads the reply to this call.
+func answerOf(s *spec.Spec, c consumers.Call) spec.Answer {
+	switch {
+	case c.Route < 0 || c.Route >= len(s.Routes):
+		return spec.Answer{}
+	case c.Dir == saga.Do:
+		return s.Routes[c.Route].Call.Answer
+	case s.Routes[c.Route].Revert != nil:
+		return s.Routes[c.Route].Revert.Answer
+	}
+	return spec.Answer{}
+}
+
+func (h *HTTP) ended(ctx context.Context, s *spec.Spec, c consumers.Call, request render.Request, answer spec.Answer, x call.Exchange) consumers.Ended {
 	class, known := classes[x.Class]
 	if !known {
 		class = saga.ClassUnknown
 	}
+	hide := h.redactor(s)
+	hide.Request(request) // so that it knows the values
 	out := consumers.Ended{
 		Class: class, RetryAfter: x.RetryAfter, Reason: reason(x), HeldBack: heldBack(x),
-		Outage:   class == saga.ClassNotSent || class == saga.ClassMisconfigured || x.Status >= 500,
-		Exchange: exchange(x),
+		Outage:   class == saga.ClassNotSent || class == saga.ClassMisconfigured || x.Status >= 500 && class != saga.ClassRefused,
+		SpecHash: s.Hash(),
 	}
-	s, err := h.version(ctx, c.SpecVersion)
-	if err == nil {
-		out.SpecHash = s.Hash()
+	full := x.Body
+	x.Header, x.Body = hide.Reply(x.Header, x.Body)
+	out.Exchange = exchange(x)
+	if class != saga.ClassSucceeded {
+		return out
 	}
-	if class == saga.ClassSucceeded && c.Dir == saga.Do {
-		out.Revert, out.Undo = h.undo(s, err, c, request, x)
+	if missing := lacks(answer, full); missing != "" {
+		// It has happened, so it is a success; what needs the field will say so in its turn.
+		out.Exchange.Err = missing
+		h.cfg.Logger.WarnContext(ctx, "endpoint: reply lacks expected fields", slog.String("destination", c.Dest), slog.String("key", c.Key), slog.String("reason", missing))
+	}
+	if c.Dir == saga.Do {
+		out.Revert, out.Undo = h.undo(ctx, s, c, request, render.Response{Status: x.Status, Body: full}, hide)
 	}
 	return out
 }
 
-// undo renders the undo request from the reply, at the moment of success (G6).
-func (h *HTTP) undo(s *spec.Spec, err error, c consumers.Call, request render.Request, x call.Exchange) (saga.Revert, []byte) {
-	if err != nil {
-		return saga.RevertBroken, nil
+// lacks names the expected fields that the reply has not got.
+func lacks(answer spec.Answer, body []byte) string {
+	if len(answer.Expect) == 0 {
+		return ""
 	}
+	reply := render.ParseReply(body)
+	var missing []string
+	for _, path := range answer.Expect {
+		if !reply.Has(path) {
+			missing = append(missing, path.String())
+		}
+	}
+	if len(missing) == 0 {
+		return ""
+	}
+	return "the reply lacks " + strings.Join(missing, ", ")
+}
+
+// undo renders the undo request from the reply, at the moment of success (G6).
+func (h *HTTP) undo(ctx context.Context, s *spec.Spec, c consumers.Call, request render.Request, reply render.Response, hide *call.Redactor) (saga.Revert, []byte) {
 	in := input(c.Saga, c.EventType, c.Aggregate.ID, c.EventBody, c.EventTime, c.TraceParent)
-	out, err := render.Undo(s, c.Route, in, request, render.Response{Status: x.Status, Body: x.Body})
+	out, err := render.Undo(s, c.Route, in, request, reply)
 	switch {
 	case err != nil || out.Outcome == render.OutcomeBroken:
 		return saga.RevertBroken, nil
 	case out.Outcome == render.OutcomeNone:
 		return saga.RevertNone, nil
 	}
-	content, err := json.Marshal(out.Request)
+	content, err := h.pack(out.Request, hide, place(c.Saga, c.Dest, saga.Undo))
 	if err != nil {
+		h.cfg.Logger.ErrorContext(ctx, "endpoint: undo cannot be stored", slog.String("destination", c.Dest), slog.String("key", c.Key), slog.Any("error", err))
 		return saga.RevertBroken, nil
 	}
 	return saga.RevertPinned, content

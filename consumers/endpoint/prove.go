@@ -2,10 +2,8 @@ package endpoint
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/ebbline/ebb/consumers"
-	"github.com/ebbline/ebb/destination/call"
 	"github.com/ebbline/ebb/destination/render"
 	"github.com/ebbline/ebb/journal"
 	"github.com/ebbline/ebb/journal/saga"
@@ -19,15 +17,24 @@ func (h *HTTP) Prove(ctx context.Context, step journal.Unsettled, reply *journal
 		out.Revert = 0
 		return out
 	}
-	var request render.Request
-	if step.Sent && json.Unmarshal(step.Content, &request) != nil {
+	s, err := h.version(ctx, step.SpecVersion)
+	if err != nil {
 		return out
 	}
-	x := call.Exchange{}
-	if reply != nil {
-		x.Status, x.Body = reply.Status, reply.Body
+	var request render.Request
+	if step.Sent {
+		if request, err = h.unpack(step.Content, place(step.Saga, step.Dest, step.Dir)); err != nil {
+			return out
+		}
 	}
-	s, err := h.version(ctx, step.SpecVersion)
-	out.Revert, out.Undo = h.undo(s, err, consumers.Call{Claimed: step.Claimed}, request, x)
+	hide := h.redactor(s)
+	hide.Request(request) // so that it knows the values
+	var full render.Response
+	if reply != nil {
+		full = render.Response(*reply)
+		_, masked := hide.Reply(nil, reply.Body)
+		out.Reply = &journal.Response{Status: reply.Status, Body: masked}
+	}
+	out.Revert, out.Undo = h.undo(ctx, s, consumers.Call{Claimed: step.Claimed}, request, full, hide)
 	return out
 }

@@ -57,7 +57,7 @@ func newScrubber(secrets []string) scrubber {
 		}
 		s.forms = append(s.forms, secret)
 		quoted, err := json.Marshal(secret)
-		for _, form := range []string{url.QueryEscape(secret), url.PathEscape(secret), strings.Trim(string(quoted), `"`)} {
+		for _, form := range []string{url.QueryEscape(secret), url.PathEscape(secret), inURL(secret), strings.Trim(string(quoted), `"`)} {
 			if err == nil && form != secret {
 				s.forms = append(s.forms, form)
 			}
