@@ -59,10 +59,25 @@ type session struct {
 	registry *schemas.Client
 	codec    *schemas.Codec
 	store    *journal.Store
+	// schemas is the wait for the registry, over when open returns.
+	schemas *schemaWait
 }
 
-// open connects; the schemas are loaded, so that no transaction has to wait for the registry.
+// open connects and waits for the registry: the schemas are loaded, so that no transaction has to wait for it.
 func (e *env) open(ctx context.Context, w where, conns int32) (*session, error) {
+	s, err := e.begin(ctx, w, conns)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.schemas.run(ctx); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// begin connects and waits for nobody; what publishes has to wait for the schemas.
+func (e *env) begin(ctx context.Context, w where, conns int32) (*session, error) {
 	cfg, err := poolConfig(w.DSN, conns)
 	if err != nil {
 		return nil, err
@@ -76,11 +91,7 @@ func (e *env) open(ctx context.Context, w where, conns int32) (*session, error) 
 		pool.Close()
 		return nil, err
 	}
-	s := &session{pool: pool, registry: registry, codec: schemas.NewCodec(registry)}
-	if err := e.warm(ctx, registry); err != nil {
-		s.close()
-		return nil, err
-	}
+	s := &session{pool: pool, registry: registry, codec: schemas.NewCodec(registry), schemas: newSchemaWait(registry, e.log)}
 	s.store, err = journal.Open(journal.Config{Pool: pool, Encoder: s.codec, Logger: e.log})
 	if err != nil {
 		s.close()
@@ -98,23 +109,6 @@ func poolConfig(dsn string, conns int32) (*pgxpool.Config, error) {
 	cfg.ConnConfig.RuntimeParams["application_name"] = "ebb"
 	journal.Prepare(cfg)
 	return cfg, nil
-}
-
-// warm loads the schemas; a registry that is not there yet is waited for.
-func (e *env) warm(ctx context.Context, registry *schemas.Client) error {
-	for {
-		err := registry.Warm(ctx)
-		var away *schemas.UnavailableError
-		if err == nil || !errors.As(err, &away) {
-			return err
-		}
-		e.log.WarnContext(ctx, "waiting for the schema registry", "error", err)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(500 * time.Millisecond):
-		}
-	}
 }
 
 func (s *session) close() {

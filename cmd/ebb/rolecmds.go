@@ -40,7 +40,7 @@ func (e *env) role(w where, v served, conns int32, add func(g *lifecycle.Group, 
 	if err := w.fill(true, true); err != nil {
 		return err
 	}
-	s, err := e.open(e.ctx, w, conns)
+	s, err := e.begin(e.ctx, w, conns)
 	if err != nil {
 		return err
 	}
@@ -48,6 +48,8 @@ func (e *env) role(w where, v served, conns int32, add func(g *lifecycle.Group, 
 	var g lifecycle.Group
 	ops, mux := lifecycle.NewOps(), http.NewServeMux()
 	ops.Check("postgres", s.pool.Ping)
+	ops.Check("schema registry", s.schemas.check)
+	g.Add("schemas", s.schemas.actor)
 	if err := add(&g, ops, mux, s); err != nil {
 		return err
 	}
@@ -81,6 +83,8 @@ type consumerCmd struct {
 	Destination  string `help:"Name of the destination." required:""`
 	Destinations string `help:"Folder of destination files." default:"${destinations}" type:"path"`
 	Batch        int    `help:"Most claims or results of one transaction." default:"256"`
+
+	recordFlags
 }
 
 func (c *consumerCmd) Run(e *env) error {
@@ -101,10 +105,14 @@ func (c *consumerCmd) Run(e *env) error {
 		if err != nil {
 			return err
 		}
+		decoder, err := c.decoder(s.codec)
+		if err != nil {
+			return err
+		}
 		ops.Registry.MustRegister(consumers.Backlog{Of: s.store.BacklogOf, Destinations: []string{file.Name}})
 		return addConsumer(g, s, file, consumerSettings{
 			worker: fmt.Sprintf("%s/%d", host, os.Getpid()), brokers: c.Brokers, batch: c.Batch, grace: c.Grace,
-			lookup: spec.OSLookup(), metrics: consumers.NewMetrics(ops.Registry),
+			lookup: spec.OSLookup(), metrics: consumers.NewMetrics(ops.Registry), decoder: decoder, records: c.records(), check: ops.Check,
 		}, e.log)
 	})
 }

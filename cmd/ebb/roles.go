@@ -44,7 +44,7 @@ func addProducer(g *lifecycle.Group, mux *http.ServeMux, s *session, brokers []s
 	if err != nil {
 		return err
 	}
-	mux.Handle("/api/", api)
+	mux.Handle("/api/", s.schemas.guard(api))
 	if err := addPage(mux, orders, s, log); err != nil {
 		return err
 	}
@@ -94,6 +94,11 @@ type consumerSettings struct {
 	metrics *consumers.Metrics
 	// recorder is shared by the consumers of a process; nil for a consumer of its own.
 	recorder *consumers.Recorder
+	// decoder and records are how records are read; without a decoder it is the session's.
+	decoder consumers.Decoder
+	records consumers.Records
+	// check takes the consumer's readiness.
+	check func(name string, check func(ctx context.Context) error)
 }
 
 // claimAhead is long against the claims' way and short against their margin.
@@ -110,18 +115,22 @@ func addConsumer(g *lifecycle.Group, s *session, file *spec.Spec, set consumerSe
 	if r.RateEvery == 0 && (r.Idempotency == spec.IdempotentAlways || r.Idempotency == spec.IdempotentWindow) {
 		ahead = claimAhead
 	}
+	if set.decoder == nil {
+		set.decoder = s.codec
+	}
 	c, err := consumers.New(consumers.Config{
-		Destination: file.Name, Endpoint: ep, Store: s.store, Decoder: s.codec, Brokers: set.brokers, Worker: set.worker,
+		Destination: file.Name, Endpoint: ep, Store: s.store, Decoder: set.decoder, Records: set.records, Brokers: set.brokers, Worker: set.worker,
 		Concurrency: r.Concurrency, Ahead: ahead, RateEvery: r.RateEvery, RateBurst: r.RateBurst, Timeout: r.Timeout, Batch: set.batch, Grace: set.grace,
 		Metrics: set.metrics, Recorder: set.recorder, Logger: log,
 	})
 	if err != nil {
 		return err
 	}
-	g.Add("consumer "+file.Name, func(ctx context.Context) error {
+	set.check("records for "+file.Name, func(context.Context) error { return c.Reading() })
+	g.Add("consumer "+file.Name, s.schemas.after(func(ctx context.Context) error {
 		defer ep.Close()
 		return c.Run(ctx)
-	})
+	}))
 	return nil
 }
 
@@ -130,7 +139,7 @@ func addCompensator(g *lifecycle.Group, s *session, brokers []string, log *slog.
 	if err != nil {
 		return err
 	}
-	g.Add("compensator", c.Run)
+	g.Add("compensator", s.schemas.after(c.Run))
 	g.Add("partitions", func(ctx context.Context) error {
 		every(ctx, time.Hour, func() {
 			if err := s.store.Maintain(ctx); err != nil && ctx.Err() == nil {

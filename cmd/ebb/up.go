@@ -215,6 +215,7 @@ func (c *upCmd) addRoles(ctx context.Context, g *lifecycle.Group, ops *lifecycle
 		names[i] = file.Name
 		err := addConsumer(g, s, file, consumerSettings{
 			worker: "up", brokers: in.run.Brokers, batch: c.Batch, grace: c.Grace, lookup: lookup(in.run.Sim), metrics: metrics, recorder: recorder,
+			check: ops.Check,
 		}, log)
 		if err != nil {
 			return err

@@ -55,7 +55,8 @@ func TestF47(t *testing.T) {
 			for _, list := range s.consumers {
 				s.awaitReadiness(list[0], http.StatusServiceUnavailable, "waiting for the schema registry")
 			}
-			held := s.create()
+			held, askedFor := s.create(), registry.asked.Load()
+			s.until(func() (bool, string) { return registry.asked.Load() > askedFor+8, "the registry is not asked again" })
 			require.Empty(t, s.calls(held, "", ""), "nothing overtakes it")
 			require.Equal(t, "0", s.text(`SELECT count(*)::text FROM ebb.dead_letters`))
 			registry.back()
