@@ -305,7 +305,7 @@ func idempotencyKey(r *http.Request) (string, error) {
 	return "", invalid(false, []order.Problem{{
 		Field:  "Idempotency-Key",
 		Detail: fmt.Sprintf("must be one header of 1 to %d visible ASCII characters", order.MaxKey),
-	}})
+	}}, 1)
 }
 
 var traceParentPattern = regexp.MustCompile(`^00-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$`)

@@ -113,7 +113,7 @@ func malformed(detail string) error {
 }
 
 // faults collects what is wrong with fields. One word per field is enough: the
-// first is the closest to its cause.
+// first is the closest to its cause. Beyond maxErrors they are only counted.
 type faults struct {
 	list []order.Problem
 	seen map[string]bool
@@ -127,6 +127,9 @@ func (f *faults) report(field, format string, args ...any) {
 		f.seen = map[string]bool{}
 	}
 	f.seen[field] = true
+	if len(f.list) == maxErrors {
+		return
+	}
 	f.list = append(f.list, order.Problem{Field: field, Detail: fmt.Sprintf(format, args...)})
 }
 
@@ -144,7 +147,7 @@ func (f *faults) err(inBody bool) error {
 	if len(f.list) == 0 {
 		return nil
 	}
-	return invalid(inBody, f.list)
+	return invalid(inBody, f.list, len(f.seen))
 }
 
 func (b *body) has(field string) bool { _, ok := b.fields[field]; return ok }
@@ -231,6 +234,6 @@ func (b *body) refuseOthers(known ...string) {
 	}
 	slices.Sort(unknown)
 	for _, field := range unknown {
-		b.report(field, "%s", unknownName("field", field, known))
+		b.report(field, "%s", unknownName{"field", field, known})
 	}
 }

@@ -76,12 +76,12 @@ func (p *problem) Error() string { return p.Detail }
 // maxErrors bounds the fields that one answer names: a body may have a million.
 const maxErrors = 50
 
-// invalid is the problem of fields, in the body or not.
-func invalid(inBody bool, bad []order.Problem) *problem {
-	p := invalidRequest.problem("%s", countOf(len(bad)))
-	if len(bad) > maxErrors {
-		p.Detail += fmt.Sprintf("; the first %d are listed", maxErrors)
-		bad = bad[:maxErrors]
+// invalid is the problem of fields, in the body or not; all is their number,
+// which may be more than are listed.
+func invalid(inBody bool, bad []order.Problem, all int) *problem {
+	p := invalidRequest.problem("%s", countOf(all))
+	if all > len(bad) {
+		p.Detail += fmt.Sprintf("; the first %d are listed", len(bad))
 	}
 	for _, b := range bad {
 		e := fieldError{Field: clip(b.Field), Detail: b.Detail}
@@ -155,7 +155,7 @@ func (a *API) problemOf(ctx context.Context, err error, instance string) *proble
 	case errors.As(err, &own):
 		return own
 	case errors.As(err, &bad):
-		return invalid(true, bad.Problems)
+		return invalid(true, bad.Problems, len(bad.Problems))
 	case errors.As(err, &missing):
 		return notFound.problem("%s", missing)
 	case errors.As(err, &refused):

@@ -15,7 +15,7 @@ func pathID(r *http.Request) (int64, error) {
 	text := r.PathValue("id")
 	id, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || id < 1 || strconv.FormatInt(id, 10) != text {
-		return 0, invalid(false, []order.Problem{{Field: "id", Detail: "must be an order number, a positive whole number"}})
+		return 0, invalid(false, []order.Problem{{Field: "id", Detail: "must be an order number, a positive whole number"}}, 1)
 	}
 	return id, nil
 }
@@ -65,7 +65,7 @@ func filterOf(raw string) (order.Filter, error) {
 			}
 			f.Attention = true
 		default:
-			bad.report(name, "%s", unknownName("parameter", name, []string{"limit", "before", "status", "customerId", "attention"}))
+			bad.report(name, "%s", unknownName{"parameter", name, []string{"limit", "before", "status", "customerId", "attention"}})
 		}
 	}
 	slices.SortFunc(bad.list, func(x, y order.Problem) int { return strings.Compare(x.Field, y.Field) })

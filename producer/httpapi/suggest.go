@@ -6,11 +6,17 @@ import (
 )
 
 // unknownName says that a name is not known, and which one may have been meant.
-func unknownName(what, name string, known []string) string {
-	if meant := nearest(name, known); meant != "" {
-		return fmt.Sprintf("is not a known %s; did you mean %s?", what, meant)
+// It is worked out only where it is shown.
+type unknownName struct {
+	what, name string
+	known      []string
+}
+
+func (u unknownName) String() string {
+	if meant := nearest(u.name, u.known); meant != "" {
+		return fmt.Sprintf("is not a known %s; did you mean %s?", u.what, meant)
 	}
-	return fmt.Sprintf("is not a known %s; known are %s", what, strings.Join(known, ", "))
+	return fmt.Sprintf("is not a known %s; known are %s", u.what, strings.Join(u.known, ", "))
 }
 
 // nearest returns the known name that is at most a third of its letters away,

@@ -7,14 +7,16 @@ import (
 	"github.com/ebbline/ebb/producer/order"
 )
 
-// What the templates show. Live says whether the page refreshes itself.
+// What the templates show.
 type (
 	messageView struct {
+		still
 		Title string
 		Text  string
 	}
 
 	listView struct {
+		live
 		Title   string
 		Filters []filterLink
 		Orders  []order.Order
@@ -29,6 +31,7 @@ type (
 	}
 
 	orderView struct {
+		live
 		Title       string
 		Order       order.Order
 		Meaning     string
@@ -38,6 +41,7 @@ type (
 	}
 
 	newView struct {
+		still
 		Title      string
 		Key        string
 		Customer   field
@@ -50,6 +54,7 @@ type (
 	}
 
 	cancelView struct {
+		still
 		Title  string
 		Order  order.Order
 		Reason field
@@ -62,20 +67,18 @@ type (
 	}
 )
 
-// Live tells the layout that the page changes by itself.
-func (listView) Live() bool { return true }
+// live is part of the views of pages that refresh themselves, still of those
+// that do not: what is being typed must stay.
+type (
+	live  struct{}
+	still struct{}
+)
 
-// Live tells the layout that the page changes by itself.
-func (orderView) Live() bool { return true }
+// Live tells the layout.
+func (live) Live() bool { return true }
 
-// Live is false: what is being typed must stay.
-func (newView) Live() bool { return false }
-
-// Live is false: what is being typed must stay.
-func (cancelView) Live() bool { return false }
-
-// Live is false: a message is what it is.
-func (messageView) Live() bool { return false }
+// Live tells the layout.
+func (still) Live() bool { return false }
 
 // meaning says in a sentence what a status means for the order.
 func meaning(s order.Status) string {
