@@ -5,11 +5,12 @@
 //
 //	Attempt ──▶ Sender.Send ──▶ Exchange{Sent, Status, Header, Body, Class, ...}
 //	                │
-//	                ├─ resolve base address and credentials (each time)
+//	                ├─ resolve base address, credentials and certificate (each time)
+//	                ├─ get an access token, where the file says oauth2 and none is held
 //	                ├─ connect, or take an idle connection
 //	                ├─ gate: deadline and Before, right before the first byte
 //	                ├─ write the request, read the reply to its end
-//	                └─ Classify
+//	                └─ Classify: the file's rules, then what a 2xx needs, then the status
 //
 // # Invariants
 //
@@ -21,7 +22,14 @@
 //     fields have no case). Only when not one byte has left does Send itself
 //     take a fresh connection.
 //   - NOT_SENT means that no byte of the request reached the socket. The
-//     connection counts the bytes; nothing is concluded from error texts.
+//     connection counts the bytes; nothing is concluded from error texts. One
+//     exception: a handshake that the other side ends over our certificate is
+//     MISCONFIGURED without a maybe. TLS 1.3 lets the request follow before
+//     the refusal is known, but it was not read.
+//   - Without an access token nothing is sent. A token endpoint that is out
+//     is NOT_SENT, one that refuses us is MISCONFIGURED.
+//   - What a file redacts is hidden by a Redactor in what is stored or shown,
+//     wherever it turns up; what is sent stays exact.
 //   - No byte leaves at or after Attempt.Deadline on the monotonic clock (G3).
 //   - A connection goes only to base_url's host and port, and never to a
 //     link-local, multicast, unspecified or metadata address; to loopback and

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"net"
+	"reflect"
 )
 
 // Kind says at which point an attempt failed.
@@ -25,6 +26,8 @@ const (
 	KindCut        Kind = "cut"         // the connection ended in between
 	KindTooLarge   Kind = "too large"   // the reply exceeds MaxBody
 	KindUnreadable Kind = "unreadable"  // the reply is not what its header declares
+	KindToken      Kind = "token"       // no access token
+	KindRejected   Kind = "rejected"    // our own certificate is not accepted
 	KindAddress    Kind = "address"     // the host resolves to an address that may not be called
 )
 
@@ -40,6 +43,8 @@ var kindTexts = map[Kind]string{
 	KindCut:        "connection was cut, or the reply is not HTTP",
 	KindTooLarge:   "reply is larger than 1 MiB",
 	KindUnreadable: "reply is not readable",
+	KindToken:      "the token endpoint gives no access token; check auth.oauth2",
+	KindRejected:   "the destination does not accept our certificate; check auth.mtls",
 	KindAddress:    "address is not allowed",
 }
 
@@ -52,6 +57,9 @@ type Error struct {
 	Host string
 	// Detail is set by this package only, from its own words.
 	Detail string
+	// Token is true when the host is that of the token endpoint, which was
+	// asked before the destination.
+	Token bool
 
 	cause error // only errors whose text is harmless
 }
@@ -62,6 +70,9 @@ func (e *Error) Error() string {
 		text += " at " + e.Host
 	}
 	text += ": "
+	if e.Token && e.Kind != KindToken {
+		text += "no access token: "
+	}
 	if known := kindTexts[e.Kind]; known != "" {
 		text += known
 		if e.Detail != "" {
@@ -112,6 +123,8 @@ func diagnose(ctx context.Context, err error) (Kind, error) {
 		return KindTimeout, context.DeadlineExceeded
 	case errors.As(err, &certificate), errors.As(err, &authority), errors.As(err, &hostname), errors.As(err, &invalid):
 		return KindUntrusted, nil
+	case errors.As(err, &operation) && operation.Op == "remote error" && rejectsCertificate(operation.Err):
+		return KindRejected, nil
 	case errors.As(err, &header),
 		errors.As(err, &operation) && (operation.Op == "remote error" || operation.Op == "local error"):
 		// crypto/tls reports alerts of both sides as such operations.
@@ -124,4 +137,19 @@ func diagnose(ctx context.Context, err error) (Kind, error) {
 		return KindTimeout, context.DeadlineExceeded
 	}
 	return KindCut, nil
+}
+
+// rejectsCertificate knows the alerts by which a server refuses a client's
+// certificate. crypto/tls keeps their type to itself; the number is the
+// standard's.
+func rejectsCertificate(alert error) bool {
+	v := reflect.ValueOf(alert)
+	if v.Kind() != reflect.Uint8 {
+		return false
+	}
+	switch v.Uint() {
+	case 42, 43, 44, 45, 46, 48, 116: // bad, unsupported, revoked, expired, unknown, unknown authority, required
+		return true
+	}
+	return false
 }

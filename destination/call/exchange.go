@@ -30,26 +30,64 @@ func (s *Sender) exchange(ctx context.Context, a Attempt, x *Exchange, end *End)
 		end.Setup = true
 		return setupError(err)
 	}
-	request, failure := s.build(a, live)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errAttemptTimeout)
+	defer cancel()
+	as, failure, setup := s.credential(ctx, live)
+	if failure != nil {
+		end.Setup = setup
+		return failure
+	}
+	transport, failure := s.transports.with(live.Certificates())
 	if failure != nil {
 		end.Setup = true
 		return failure
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.cfg.Timeout, errAttemptTimeout)
-	defer cancel()
+	request, failure := s.build(a, live, as)
+	if failure != nil {
+		end.Setup = true
+		return failure
+	}
 	host := request.URL.Host
-	reply, sent, err := s.roundTrip(ctx, request, a)
+	reply, sent, err := roundTrip(ctx, transport, request, a)
 	end.Sent = sent
 	if err != nil {
 		kind, cause := diagnose(ctx, err)
-		end.Setup = kind == KindUntrusted || kind == KindAddress
+		end.Setup = kind == KindUntrusted || kind == KindAddress || kind == KindRejected
+		// A handshake that the other side ends was not followed by reading a
+		// request, although TLS 1.3 lets us write one before we know.
+		end.Sent = sent && kind != KindRejected
 		return failed(kind, host, cause)
 	}
-	failure = s.receive(ctx, reply, live, x, end)
+	failure = s.receive(ctx, reply, newScrubber(append(live.Secrets(), as.secrets...)), x, end)
 	if failure != nil {
 		failure.Host = host
 	}
+	if end.Status == http.StatusUnauthorized && as.token != "" {
+		s.tokens.drop(as.token)
+	}
 	return failure
+}
+
+// identity is how one attempt proves who calls.
+type identity struct {
+	header, value string
+	token         string // set for an access token
+	secrets       []string
+}
+
+func (s *Sender) credential(ctx context.Context, live spec.Live) (as identity, failure *Error, setup bool) {
+	if header, value, ok := live.Credential(); ok {
+		return identity{header: header, value: value}, nil, false
+	}
+	c := live.OAuth2()
+	if c == nil {
+		return identity{}, nil, false
+	}
+	token, failure, setup := s.tokens.get(ctx, c)
+	if failure != nil {
+		return identity{}, failure, setup
+	}
+	return identity{header: "Authorization", value: "Bearer " + token, token: token, secrets: []string{token}}, nil, false
 }
 
 // failed is the error of a round trip. What the guard says is our own text.
@@ -72,7 +110,7 @@ func setupError(err error) *Error {
 // roundTrip sends the request on one connection and reports whether any byte
 // of it has left. A connection that was dead already, before a byte left, is
 // replaced.
-func (s *Sender) roundTrip(ctx context.Context, request *http.Request, a Attempt) (*http.Response, bool, error) {
+func roundTrip(ctx context.Context, transport *http.Transport, request *http.Request, a Attempt) (*http.Response, bool, error) {
 	for try := 1; ; try++ {
 		g := &gate{deadline: a.Deadline, before: a.Before}
 		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
@@ -83,7 +121,7 @@ func (s *Sender) roundTrip(ctx context.Context, request *http.Request, a Attempt
 				g.assumeSent()
 			}
 		}}
-		reply, err := s.transport.RoundTrip(clone(request, a).WithContext(httptrace.WithClientTrace(ctx, trace)))
+		reply, err := transport.RoundTrip(clone(request, a).WithContext(httptrace.WithClientTrace(ctx, trace)))
 		if err == nil {
 			return reply, true, nil
 		}
@@ -101,7 +139,7 @@ func gateClosed(err error) bool {
 
 // build makes the request without its body. It compares the resolved target
 // with the base address once more: nothing in a path may change the host.
-func (s *Sender) build(a Attempt, live spec.Live) (*http.Request, *Error) {
+func (s *Sender) build(a Attempt, live spec.Live, as identity) (*http.Request, *Error) {
 	base := live.BaseURL()
 	switch {
 	case base == nil:
@@ -121,8 +159,8 @@ func (s *Sender) build(a Attempt, live spec.Live) (*http.Request, *Error) {
 	for _, h := range a.Request.Header {
 		header[wireName(h.Name)] = []string{h.Value}
 	}
-	if name, value, ok := live.Credential(); ok {
-		header[wireName(name)] = []string{value}
+	if as.header != "" {
+		header[wireName(as.header)] = []string{as.value}
 	}
 	header[keyHeader] = []string{a.Key}
 	return &http.Request{
@@ -176,10 +214,9 @@ func clone(request *http.Request, a Attempt) *http.Request {
 }
 
 // receive reads the reply to its end.
-func (s *Sender) receive(ctx context.Context, reply *http.Response, live spec.Live, x *Exchange, end *End) *Error {
+func (s *Sender) receive(ctx context.Context, reply *http.Response, clean scrubber, x *Exchange, end *End) *Error {
 	defer func() { _ = reply.Body.Close() }()
 	end.Status = reply.StatusCode
-	clean := newScrubber(live.Secrets())
 	x.Header = Mask(reply.Header)
 	clean.header(x.Header)
 	if reply.StatusCode == http.StatusSwitchingProtocols {

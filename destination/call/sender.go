@@ -108,8 +108,9 @@ func (c Config) validate() error {
 // Sender calls one destination and reuses its connections. It is safe for
 // concurrent use. Close it to let the idle connections go.
 type Sender struct {
-	cfg       Config
-	transport *http.Transport
+	cfg        Config
+	transports *transports
+	tokens     *tokens
 }
 
 // NewSender returns a Sender, or an error that joins all problems of cfg.
@@ -118,27 +119,18 @@ func NewSender(cfg Config) (*Sender, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	dialTimeout := min(connectTimeout, cfg.Timeout)
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	return &Sender{
-		cfg: cfg,
-		transport: &http.Transport{
-			Proxy:                  nil, // never from the environment
-			DialContext:            countedDial(guard{cfg.AllowPrivate}.dial(dialTimeout, cfg.Resolver)),
-			TLSClientConfig:        cfg.TLS,
-			TLSHandshakeTimeout:    dialTimeout,
-			MaxIdleConns:           cfg.Concurrency,
-			MaxIdleConnsPerHost:    cfg.Concurrency,
-			IdleConnTimeout:        idleTimeout,
-			MaxResponseHeaderBytes: maxHeader,
-			Protocols:              protocols,
-		},
-	}, nil
+	s := &Sender{cfg: cfg, transports: newTransports(cfg)}
+	// The token endpoint is another host: it is not shown our certificate.
+	plain := newTransports(cfg)
+	s.tokens = &tokens{transport: plain.current, timeout: min(connectTimeout, cfg.Timeout)}
+	return s, nil
 }
 
 // Close lets idle connections go. Calls in flight go on.
-func (s *Sender) Close() { s.transport.CloseIdleConnections() }
+func (s *Sender) Close() {
+	s.transports.closeIdle()
+	s.tokens.transport.CloseIdleConnections()
+}
 
 // Attempt is one attempt of a step.
 type Attempt struct {

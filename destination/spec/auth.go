@@ -19,19 +19,35 @@ func (a Auth) credential(user, value string) *credential {
 	return nil
 }
 
+var authKinds = []string{"bearer", "basic", "header", "oauth2"}
+
 func (p *fileParser) auth(n *node) Auth {
 	if n == nil {
 		return Auth{}
 	}
-	m := p.fields(n, "auth", "bearer", "basic", "header")
-	if len(m.pairs) != 1 {
-		if n.kind == kindMap {
-			p.add(n.pos, fmt.Sprintf("auth has %d keys", len(m.pairs)), "write exactly one of bearer, basic, header")
+	m := p.fields(n, "auth", append([]string{"mtls"}, authKinds...)...)
+	var a Auth
+	kinds := 0
+	for _, kind := range authKinds {
+		val := m.get(kind)
+		if val == nil {
+			continue
 		}
-		return Auth{}
+		if kinds++; kinds == 1 {
+			a = p.authKind(AuthKind(kind), val)
+		}
 	}
-	val := m.pairs[0].val
-	switch AuthKind(m.pairs[0].key) {
+	if n.kind == kindMap && (kinds > 1 || len(m.pairs) == 0) {
+		p.add(n.pos, fmt.Sprintf("auth has %d ways to prove who calls", kinds), "write one of bearer, basic, header, oauth2; mtls may go with it")
+	}
+	if val := m.get("mtls"); val != nil {
+		a.TLS = p.clientTLS(val)
+	}
+	return a
+}
+
+func (p *fileParser) authKind(kind AuthKind, val *node) Auth {
+	switch kind {
 	case AuthBearer:
 		return Auth{Kind: AuthBearer, Value: p.credential(val, "auth.bearer")}
 	case AuthBasic:
@@ -47,7 +63,61 @@ func (p *fileParser) auth(n *node) Auth {
 		}
 		return Auth{Kind: AuthHeader, Header: name, Value: p.credential(h.get("value"), "auth.header.value")}
 	}
-	return Auth{}
+	return Auth{Kind: AuthOAuth2, OAuth2: p.oauth2(val)}
+}
+
+func (p *fileParser) oauth2(n *node) *OAuth2 {
+	const what = "auth.oauth2"
+	m := p.fields(n, what, "token_url", "client_id", "client_secret", "scope", "audience", "send")
+	p.need(m, n.pos, what, "token_url", "client_id", "client_secret")
+	o := &OAuth2{
+		TokenURL: p.secret(m.get("token_url"), what+".token_url"), ClientID: p.secret(m.get("client_id"), what+".client_id"),
+		ClientSecret: p.credential(m.get("client_secret"), what+".client_secret"),
+		InBody:       choice(p.reader, m.get("send"), what+".send", "header", "body") == "body",
+	}
+	if o.TokenURL.text != "" && !o.TokenURL.hasReference() {
+		if _, reason := checkBaseURL(o.TokenURL.text); reason != "" {
+			p.add(m.get("token_url").pos, what+".token_url "+reason, "write for example https://login.example.com/oauth2/token")
+		}
+	}
+	var scopes []string
+	for _, s := range p.names(m.get("scope"), what+".scope", "orders:write", validScope) {
+		scopes = append(scopes, s.name)
+	}
+	o.Scope = strings.Join(scopes, " ")
+	if a := m.get("audience"); a != nil {
+		o.Audience, _ = p.text(a, what+".audience")
+	}
+	return o
+}
+
+// validScope is a scope token of RFC 6749, or several with blanks between.
+func validScope(text string) bool {
+	for _, c := range []byte(text) {
+		if c < 0x20 || c > 0x7e || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return strings.TrimSpace(text) == text
+}
+
+func (p *fileParser) clientTLS(n *node) *ClientTLS {
+	m := p.fields(n, "auth.mtls", "cert", "key", "ca")
+	p.need(m, n.pos, "auth.mtls", "cert", "key")
+	return &ClientTLS{Cert: p.pem(m.get("cert"), "auth.mtls.cert"), Key: p.pem(m.get("key"), "auth.mtls.key"), CA: p.pem(m.get("ca"), "auth.mtls.ca")}
+}
+
+// pem reads where a PEM file is: its path, or a reference.
+func (p *fileParser) pem(n *node, what string) Secret {
+	s := p.secret(n, what)
+	switch {
+	case s.text == "" || s.hasReference():
+	case strings.Contains(s.text, "-----BEGIN"):
+		p.add(n.pos, what+" is written into the file", "keep it outside and write its path, ${file:PATH} or ${env:NAME}")
+	default:
+		s.parts = []secretPart{{source: "file", name: s.text}}
+	}
+	return s
 }
 
 // credential reads a secret that must be a reference. The text is not echoed:

@@ -56,6 +56,9 @@ func (p *fileParser) document(root *node) {
 	p.identity(root)
 	p.spec.BaseURL = p.baseURL(root)
 	p.spec.Auth = p.auth(root.get("auth"))
+	if p.spec.Auth.TLS != nil && strings.HasPrefix(p.spec.BaseURL.text, "http://") {
+		p.add(keyPos(root.get("auth"), "mtls"), "auth.mtls needs TLS, and base_url begins with http://", "write https://")
+	}
 	p.rules(root)
 	p.redact(root)
 	p.routes(root)

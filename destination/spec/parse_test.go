@@ -145,7 +145,7 @@ func TestParseProblems(t *testing.T) {
 		"lone brace":                   {"{event:$.orderId}", "{event:$.orderId", `stock.yaml:8:20: request.body has a brace without its partner (write {{ or }} for a literal brace)`},
 		"secret in a body":             {"{event:$.orderId}", "${env:TOKEN}", `stock.yaml:8:20: request.body holds a ${…} reference, which would be stored with each request (references belong in base_url and auth)`},
 		"secret in the file":           {"idempotent: true", "auth: { bearer: s3cr3t-canary }", `stock.yaml:4:17: auth.bearer is written into the file (keep it outside and write ${env:NAME} or ${file:PATH})`},
-		"two ways of auth":             {"idempotent: true", `auth: { bearer: "${env:A}", basic: {} }`, `stock.yaml:4:9: auth has 2 keys (write exactly one of bearer, basic, header)`},
+		"two ways of auth":             {"idempotent: true", `auth: { bearer: "${env:A}", basic: {} }`, `stock.yaml:4:9: auth has 2 ways to prove who calls (write one of bearer, basic, header, oauth2; mtls may go with it)`},
 		"bad reference":                {"${env:STOCK_URL}", "${vault:X}", `stock.yaml:3:11: base_url has a reference that is neither ${env:NAME} nor ${file:PATH} (write ${env:NAME} or ${file:PATH})`},
 		"credentials in url":           {"${env:STOCK_URL}", "https://u:canary@h", `stock.yaml:3:11: base_url holds credentials; move them to auth (write for example https://api.example.com/v1)`},
 		"no base_url":                  {"base_url: \"${env:STOCK_URL}\"\n", "", `stock.yaml:1:1: base_url is missing (write for example base_url: "${env:STOCK_URL}")`},

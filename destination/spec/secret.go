@@ -2,6 +2,7 @@ package spec
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"net/url"
 	"os"
@@ -76,6 +77,7 @@ const (
 	AuthBearer AuthKind = "bearer"
 	AuthBasic  AuthKind = "basic"
 	AuthHeader AuthKind = "header"
+	AuthOAuth2 AuthKind = "oauth2"
 )
 
 // Auth is how a destination is authenticated to.
@@ -87,7 +89,26 @@ type Auth struct {
 	User Secret
 	// Value is the token, password or header value.
 	Value Secret
+	// OAuth2 is for AuthOAuth2.
+	OAuth2 *OAuth2
+	// TLS is our certificate, whatever the Kind; nil for none.
+	TLS *ClientTLS
 }
+
+// OAuth2 is the client credentials grant of RFC 6749.
+type OAuth2 struct {
+	TokenURL     Secret
+	ClientID     Secret
+	ClientSecret Secret
+	Scope        string // with blanks between; "" asks for the default
+	Audience     string // "" sends none
+	// InBody sends id and secret in the form instead of a basic Authorization.
+	InBody bool
+}
+
+// ClientTLS is a certificate of our own, with its key, and optionally the
+// authorities that may have issued the destination's.
+type ClientTLS struct{ Cert, Key, CA Secret }
 
 // Lookup is where references are resolved.
 type Lookup struct {
@@ -117,9 +138,28 @@ func (e *ResolveError) Error() string {
 // Its fields are pointers because fmt does not ask an unexported field of an
 // outer struct how it wants to be printed; of a pointer it shows the address.
 type Live struct {
-	base *url.URL
-	auth *credential
+	base   *url.URL
+	auth   *credential
+	oauth2 *ClientCredentials
+	tls    *Certificates
 }
+
+// ClientCredentials are a resolved OAuth2.
+type ClientCredentials struct {
+	TokenURL        *url.URL
+	ID, Secret      string
+	Scope, Audience string
+	InBody          bool
+}
+
+// Format hides the values, whatever the verb.
+func (*ClientCredentials) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// Certificates are a resolved ClientTLS: PEM, CA empty for the system's roots.
+type Certificates struct{ Cert, Key, CA []byte }
+
+// Format hides the values, whatever the verb.
+func (*Certificates) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
 
 type credential struct {
 	header, value string
@@ -157,13 +197,23 @@ func (l Live) Credential() (header, value string, ok bool) {
 	return l.auth.header, l.auth.value, true
 }
 
+// OAuth2 gives what an access token is asked for with; nil for none.
+func (l Live) OAuth2() *ClientCredentials { return l.oauth2 }
+
+// Certificates gives our own certificate; nil for none.
+func (l Live) Certificates() *Certificates { return l.tls }
+
 // Secrets gives every resolved credential, so that a reply which echoes one
 // can be cleaned before it is kept.
 func (l Live) Secrets() []string {
-	if l.auth == nil {
-		return nil
+	var out []string
+	if l.auth != nil {
+		out = append(out, l.auth.secrets...)
 	}
-	return append([]string(nil), l.auth.secrets...)
+	if l.oauth2 != nil {
+		out = append(out, l.oauth2.Secret)
+	}
+	return out
 }
 
 // Resolve reads all references now. The error is a *ResolveError.
@@ -177,8 +227,15 @@ func (s *Spec) Resolve(from Lookup) (Live, error) {
 		return Live{}, &ResolveError{s.Name, "base_url", s.BaseURL.text, reason}
 	}
 	live := Live{base: u}
-	if s.Auth.Kind == AuthNone {
+	if live.tls, err = s.certificates(u, from); err != nil {
+		return Live{}, err
+	}
+	switch s.Auth.Kind {
+	case AuthNone:
 		return live, nil
+	case AuthOAuth2:
+		live.oauth2, err = s.clientCredentials(from)
+		return live, err
 	}
 	value, err := s.resolve(s.Auth.Value, "auth", from)
 	if err != nil {
@@ -192,19 +249,86 @@ func (s *Spec) Resolve(from Lookup) (Live, error) {
 	return live, nil
 }
 
+func (s *Spec) clientCredentials(from Lookup) (*ClientCredentials, error) {
+	o := s.Auth.OAuth2
+	c := &ClientCredentials{Scope: o.Scope, Audience: o.Audience, InBody: o.InBody}
+	address, err := s.resolve(o.TokenURL, "auth.oauth2.token_url", from)
+	if err != nil {
+		return nil, err
+	}
+	u, reason := checkBaseURL(address)
+	if reason != "" {
+		return nil, &ResolveError{s.Name, "auth.oauth2.token_url", o.TokenURL.text, reason}
+	}
+	c.TokenURL = u
+	if c.ID, err = s.resolve(o.ClientID, "auth.oauth2.client_id", from); err != nil {
+		return nil, err
+	}
+	if c.Secret, err = s.resolve(o.ClientSecret, "auth.oauth2.client_secret", from); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (s *Spec) certificates(base *url.URL, from Lookup) (*Certificates, error) {
+	t := s.Auth.TLS
+	if t == nil {
+		return nil, nil
+	}
+	if base.Scheme != "https" {
+		return nil, &ResolveError{s.Name, "base_url", s.BaseURL.text, "must begin with https://, because auth has mtls"}
+	}
+	out := &Certificates{}
+	for _, f := range []struct {
+		field string
+		from  Secret
+		into  *[]byte
+	}{{"auth.mtls.cert", t.Cert, &out.Cert}, {"auth.mtls.key", t.Key, &out.Key}, {"auth.mtls.ca", t.CA, &out.CA}} {
+		for _, p := range f.from.parts {
+			value, reason := p.read(from)
+			if reason != "" {
+				return nil, &ResolveError{s.Name, f.field, p.String(), reason}
+			}
+			*f.into = append(*f.into, value...)
+		}
+	}
+	return out, nil
+}
+
+func (p secretPart) String() string { return "${" + p.source + ":" + p.name + "}" }
+
 func (s *Spec) resolve(secret Secret, field string, from Lookup) (string, error) {
 	var out strings.Builder
 	for _, p := range secret.parts {
 		value, reason := p.resolve(from)
 		if reason != "" {
-			return "", &ResolveError{s.Name, field, "${" + p.source + ":" + p.name + "}", reason}
+			return "", &ResolveError{s.Name, field, p.String(), reason}
 		}
 		out.WriteString(value)
 	}
 	return out.String(), nil
 }
 
+// resolve reads a value of one line.
 func (p secretPart) resolve(from Lookup) (value, reason string) {
+	if p.source == "" {
+		return p.literal, ""
+	}
+	if value, reason = p.read(from); reason != "" {
+		return "", reason
+	}
+	if p.source == "file" {
+		// Secret files usually end in a line break that is not part of it.
+		value = strings.TrimSuffix(strings.TrimSuffix(value, "\n"), "\r")
+	}
+	if strings.ContainsFunc(value, unicode.IsControl) {
+		return "", "holds a control character or a line break"
+	}
+	return value, ""
+}
+
+// read gives what a reference stands for, as it is.
+func (p secretPart) read(from Lookup) (value, reason string) {
 	switch {
 	case p.source == "":
 		return p.literal, ""
@@ -219,16 +343,12 @@ func (p secretPart) resolve(from Lookup) (value, reason string) {
 		if err != nil {
 			return "", "cannot be read; check that the file exists and may be read"
 		}
-		// Secret files usually end in a line break that is not part of it.
-		value = strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+		value = string(data)
 	default:
 		return "", "cannot be resolved here"
 	}
 	if strings.TrimSpace(value) == "" {
 		return "", "is empty"
-	}
-	if strings.ContainsFunc(value, unicode.IsControl) {
-		return "", "holds a control character or a line break"
 	}
 	return value, ""
 }
