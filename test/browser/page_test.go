@@ -180,3 +180,32 @@ func TestByKeyboardAlone(t *testing.T) {
 	b.press("Enter")
 	b.sees("h1 .badge", "CANCELLED")
 }
+
+func TestTheListIsLiveAndKeepsTheFocus(t *testing.T) {
+	s := start(t)
+	orders := s.Orders()
+	first := orders.Create("one", harness.Order{})
+	orders.AwaitOrder(first, "CONFIRMED")
+	b := openTab(t, s.API())
+	b.open("/")
+	b.tabTo(first)
+	second := orders.Create("two", harness.Order{Customer: "customer-2"})
+	b.sees("#live tbody tr", "customer-2")
+	b.sees("#live tbody tr:first-child", "CONFIRMED")
+	require.Equal(t, "order-"+first, b.focused())
+	b.press("Enter")
+	b.sees("h1", "Order "+first)
+	require.NotEqual(t, first, second)
+}
+
+func TestAServiceThatDoesNotAnswerIsNoticed(t *testing.T) {
+	s := start(t)
+	b := openTab(t, s.API())
+	b.open("/")
+	b.until(`document.getElementById("stale").hidden`, "nothing is said while all is well")
+	s.Pause()
+	b.until(`!document.getElementById("stale").hidden`, "it is said that the page may be out of date")
+	b.shoot("stale")
+	s.Continue()
+	b.until(`document.getElementById("stale").hidden`, "it is taken back")
+}

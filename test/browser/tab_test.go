@@ -199,6 +199,11 @@ func (b *tab) press(key string) {
 
 func (b *tab) typeText(text string) { b.t.Helper(); run(b, chromedp.KeyEvent(text)) }
 
+func (b *tab) focused() string {
+	b.t.Helper()
+	return run(b, chromedp.Evaluate[string]("document.activeElement.id"))
+}
+
 // tabTo presses Tab until what has the focus has this text or id, at most once around the page.
 func (b *tab) tabTo(want string) {
 	b.t.Helper()
@@ -214,7 +219,7 @@ func (b *tab) tabTo(want string) {
 	b.t.Fatalf("Tab does not lead to %q, but to %q", want, seen)
 }
 
-// shoot checks that everything on the page can be read, in light and in dark, and takes pictures if they are wanted.
+// shoot checks that everything on the page can be read, in light, in dark and on a telephone, and takes pictures if they are wanted.
 func (b *tab) shoot(name string) {
 	b.t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
@@ -222,12 +227,23 @@ func (b *tab) shoot(name string) {
 			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
 		}})
 		require.Empty(b.t, run(b, chromedp.Evaluate[[]string](faintText)), "%s, %s: text with too little contrast", name, scheme)
-		picture := run(b, chromedp.FullScreenshot(100))
-		if dir := os.Getenv("EBB_SCREENSHOTS"); dir != "" {
-			require.NoError(b.t, os.MkdirAll(dir, 0o755))
-			require.NoError(b.t, os.WriteFile(filepath.Join(dir, name+"-"+scheme+".png"), picture, 0o644))
-		}
+		b.picture(name + "-" + scheme)
 	}
+	command(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 390, Height: 844, DeviceScaleFactor: 1, Mobile: true})
+	require.True(b.t, run(b, chromedp.Evaluate[bool]("document.documentElement.scrollWidth <= window.innerWidth")), "%s is too wide for a telephone", name)
+	b.picture(name + "-narrow")
+	command(b, emulation.ClearDeviceMetricsOverride, cdp.Empty{})
+}
+
+func (b *tab) picture(name string) {
+	b.t.Helper()
+	dir := os.Getenv("EBB_SCREENSHOTS")
+	if dir == "" {
+		return
+	}
+	picture := run(b, chromedp.FullScreenshot(100))
+	require.NoError(b.t, os.MkdirAll(dir, 0o755))
+	require.NoError(b.t, os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o644))
 }
 
 // faintText lists texts whose contrast with what is behind them is below 4.5 (WCAG 2 AA).
