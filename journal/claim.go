@@ -60,13 +60,15 @@ type Prepared struct {
 
 // Claimed is one attempt that may be made now.
 type Claimed struct {
-	Saga        saga.ID
-	Aggregate   Key
-	Dest        string
-	Dir         saga.Direction
-	Epoch       int64
-	Attempt     int
-	Maybe       bool
+	Saga      saga.ID
+	Aggregate Key
+	Dest      string
+	Dir       saga.Direction
+	Epoch     int64
+	Attempt   int
+	Maybe     bool
+	// Asking says that the step is to be looked up at its destination: its request must not be sent.
+	Asking      bool
 	SpecVersion int
 	Route       int
 	Content     []byte
@@ -294,7 +296,7 @@ func (u *unit) claim(ctx context.Context, req ClaimRequest, c candidate, m *mate
 		u.rows.request(c.saga, t, p.Route, p.Content)
 	}
 	out.Claimed = append(out.Claimed, Claimed{
-		Saga: c.saga, Aggregate: c.key, Dest: req.Destination, Dir: c.dir, Epoch: epoch, Attempt: t.Attempt, Maybe: t.Maybe,
+		Saga: c.saga, Aggregate: c.key, Dest: req.Destination, Dir: c.dir, Epoch: epoch, Attempt: t.Attempt, Maybe: t.Maybe, Asking: t.Asking,
 		SpecVersion: t.SpecVersion, Route: stored.route, Content: stored.content,
 		EventType: s.EventType, EventBody: m.body, EventTime: m.at, TraceParent: m.traceparent,
 	})

@@ -66,7 +66,8 @@ const (
 	s.attention, s.reason, s.cancel_version, s.failing_since`
 
 	stepColumns = `t.destination, t.direction, t.state, t.maybe, t.attempt, t.epoch, t.worker, t.lease_until, t.next_attempt_at,
-	t.first_attempt_at, t.first_sent_at, t.expect_by, t.seq, t.spec_version, t.late, t.superseded, t.outage, t.revert, t.outcome, t.reason`
+	t.first_attempt_at, t.first_sent_at, t.expect_by, t.seq, t.spec_version, t.late, t.superseded, t.outage, t.revert, t.outcome, t.reason,
+	t.asking, t.sent_until`
 
 	// The newest sagas, one more than is loaded whole.
 	fewSQL = `SELECT ` + sagaColumns + `, ` + stepColumns + `
@@ -221,17 +222,18 @@ func scanRow(rows pgx.Rows) (loadedRow, error) {
 	out := loadedRow{saga: &saga.Saga{}, step: &saga.Step{}}
 	s, t := out.saga, out.step
 	var role, state, dir, stepState, revert string
-	var failing, lease, due, first, sent, expect pgtype.Timestamptz
+	var failing, lease, due, first, sent, expect, until pgtype.Timestamptz
 	err := rows.Scan(&out.key.Type, &out.key.ID, (*[16]byte)(&s.ID), &s.EventType, &role, &s.Version, &state, &s.Revision,
 		&s.Attention, &s.Reason, &s.CancelVersion, &failing,
 		&t.Dest, &dir, &stepState, &t.Maybe, &t.Attempt, &t.Epoch, &t.Worker, &lease, &due,
-		&first, &sent, &expect, &t.Seq, &t.SpecVersion, &t.Late, &t.Superseded, &t.Outage, &revert, &t.Outcome, &t.Reason)
+		&first, &sent, &expect, &t.Seq, &t.SpecVersion, &t.Late, &t.Superseded, &t.Outage, &revert, &t.Outcome, &t.Reason,
+		&t.Asking, &until)
 	if err != nil {
 		return out, err
 	}
 	s.FailingSince = instant(failing)
 	t.Lease, t.Due, t.FirstAttempt = instant(lease), instant(due), instant(first)
-	t.FirstSent, t.ExpectBy = instant(sent), instant(expect)
+	t.FirstSent, t.ExpectBy, t.SentUntil = instant(sent), instant(expect), instant(until)
 	var errs [5]error
 	s.Role, errs[0] = saga.ParseRole(role)
 	s.State, errs[1] = saga.ParseState(state)

@@ -108,7 +108,7 @@ func stepValues(sagaID saga.ID, t *saga.Step) []adder {
 	return []adder{
 		id(sagaID), val(t.Dest), val(t.Dir.String()), val(t.State.String()), val(t.Maybe), val(int32(t.Attempt)), val(t.Epoch), text(t.Worker),
 		val(timestamp(t.Lease)), val(timestamp(t.Due)), val(timestamp(t.FirstAttempt)), val(timestamp(t.ExpectBy)), val(timestamp(t.FirstSent)), val(t.Seq),
-		val(t.Superseded), val(t.Outage), val(t.Revert.String()), text(t.Outcome), text(t.Reason),
+		val(t.Superseded), val(t.Outage), val(t.Revert.String()), text(t.Outcome), text(t.Reason), val(t.Asking), val(timestamp(t.SentUntil)),
 	}
 }
 
@@ -138,20 +138,21 @@ FROM unnest($1::uuid[], $2::text[], $3::bigint[], $4::text[], $5::text[], $6::bi
 WHERE s.id = u.id`
 
 	insertSteps = `INSERT INTO ebb.steps (saga_id, destination, direction, state, maybe, attempt, epoch, worker, lease_until, next_attempt_at,
-	first_attempt_at, expect_by, first_sent_at, seq, superseded, outage, revert, outcome, reason, place, spec_version, late)
+	first_attempt_at, expect_by, first_sent_at, seq, superseded, outage, revert, outcome, reason, asking, sent_until, place, spec_version,
+	late)
 SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::int[], $7::bigint[], $8::text[], $9::timestamptz[],
 	$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::timestamptz[], $14::bigint[], $15::boolean[], $16::boolean[], $17::text[],
-	$18::text[], $19::text[], $20::smallint[], $21::int[], $22::boolean[])`
+	$18::text[], $19::text[], $20::boolean[], $21::timestamptz[], $22::smallint[], $23::int[], $24::boolean[])`
 
 	updateSteps = `UPDATE ebb.steps t SET state = u.state, maybe = u.maybe, attempt = u.attempt, epoch = u.epoch, worker = u.worker,
 	lease_until = u.lease_until, next_attempt_at = u.next_attempt_at, first_attempt_at = u.first_attempt_at, expect_by = u.expect_by,
 	first_sent_at = u.first_sent_at, seq = u.seq, superseded = u.superseded, outage = u.outage, revert = u.revert, outcome = u.outcome, reason = u.reason,
-	spec_version = u.spec_version, updated_at = clock_timestamp()
+	asking = u.asking, sent_until = u.sent_until, spec_version = u.spec_version, updated_at = clock_timestamp()
 FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[], $5::boolean[], $6::int[], $7::bigint[], $8::text[], $9::timestamptz[],
 	$10::timestamptz[], $11::timestamptz[], $12::timestamptz[], $13::timestamptz[], $14::bigint[], $15::boolean[], $16::boolean[], $17::text[],
-	$18::text[], $19::text[], $20::int[])
+	$18::text[], $19::text[], $20::boolean[], $21::timestamptz[], $22::int[])
 	AS u (saga_id, destination, direction, state, maybe, attempt, epoch, worker, lease_until, next_attempt_at, first_attempt_at, expect_by,
-	first_sent_at, seq, superseded, outage, revert, outcome, reason, spec_version)
+	first_sent_at, seq, superseded, outage, revert, outcome, reason, asking, sent_until, spec_version)
 WHERE t.saga_id = u.saga_id AND t.destination = u.destination AND t.direction = u.direction`
 
 	insertEvents = `INSERT INTO ebb.events (id, type, aggregate_type, aggregate_id, aggregate_version, schema_id, payload, body, traceparent,

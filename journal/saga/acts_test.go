@@ -126,6 +126,9 @@ func (w *world) claim(e, d, dir int) {
 		}
 	}
 	c[free] = callOut
+	if w.step(e, d, dir).Asking {
+		c[free] |= callAsks
+	}
 }
 
 // endCall ends or continues the call in the move's slot.
@@ -136,11 +139,18 @@ func (w *world) endCall(m move) {
 	*slot = callNone
 	switch m.kind {
 	case moveYes, moveNo:
-		*slot = callYes | was&callStale
+		*slot = callYes | was&(callStale|callAsks)
 		if m.kind == moveNo {
-			*slot = callNo | was&callStale
+			*slot = callNo | was&(callStale|callAsks)
 		}
-		w.land(e, d, dir, m.kind == moveYes)
+		if !was.asks() {
+			w.land(e, d, dir, m.kind == moveYes)
+		}
+	case moveUnsure:
+		w.faults++
+		w.record(e, d, dir, was, saga.Result{Class: saga.ClassUnknown, Reason: "the lookup failed"})
+	case moveNotFound:
+		w.record(e, d, dir, was, saga.Result{Class: saga.ClassNotFound, Reason: "not found"})
 	case moveRecord:
 		r := saga.Result{Class: saga.ClassRefused, Reason: "no", Healthy: m.healthy}
 		if was.phase() == callYes {

@@ -57,6 +57,10 @@ type Step struct {
 	Worker  string
 	// Lease is when the current claim runs out.
 	Lease Instant
+	// Asking marks a claim that looks the step up at its destination instead of sending its request.
+	Asking bool
+	// SentUntil is when the lease of the last attempt that may have sent the request ran out, or will.
+	SentUntil Instant
 	// Due is when the step may next be claimed.
 	Due Instant
 	// FirstAttempt starts the destination's patience with this step.
@@ -128,6 +132,10 @@ type Rules struct {
 	// After names the destinations whose steps come first, where they are in the plan.
 	After       []string
 	Idempotency Idempotency
+	// Lookup says that the destination can be asked whether a do step happened; that it finds nothing counts once Settle has passed
+	// since the last attempt's lease.
+	Lookup bool
+	Settle time.Duration
 	// Window is how long the destination remembers a key, counted from the first send; zero means for ever.
 	Window      time.Duration
 	Ordering    Ordering
@@ -144,6 +152,12 @@ type Rules struct {
 }
 
 func (r *Rules) repeatable() bool { return r.Idempotency != NotIdempotent }
+
+// resolvable tells whether it can be found out if a step of the direction happened.
+func (r *Rules) resolvable(dir Direction) bool { return r.repeatable() || r.asks(dir) }
+
+// asks tells whether that is found out by a lookup.
+func (r *Rules) asks(dir Direction) bool { return r.Lookup && dir == Do }
 
 // Env is what a transition needs from outside.
 type Env struct {

@@ -96,10 +96,10 @@ func (w *world) claimAllowed(e, d, dir int) (why string, excuse uint16) {
 		}
 	})
 	// What is not unwound now may be unwound before the request lands.
-	for _, x := range w.agg.Sagas {
-		if !x.State.Unwinding() {
-			for _, d := range w.b.plans[eventIndex(x)] {
-				excuse |= part{eventIndex(x), d}.bit()
+	for x := range w.b.plans {
+		if other := w.saga(x); other == nil || !other.State.Unwinding() {
+			for _, d := range w.b.plans[x] {
+				excuse |= part{x, d}.bit()
 			}
 		}
 	}

@@ -22,7 +22,8 @@ func (a *Aggregate) Claim(env Env, id ID, dest string, dir Direction, worker str
 	if t.Due > env.Now || !a.mayClaim(s, t) {
 		return 0, ErrNotClaimable
 	}
-	if t.forgotten(env) {
+	asks := t.State == Resolving && t.Rules.asks(dir)
+	if !asks && t.forgotten(env) {
 		t.park("may have happened, and the destination no longer remembers the key")
 		a.advance(env)
 		return 0, ErrNotClaimable
@@ -34,13 +35,16 @@ func (a *Aggregate) Claim(env Env, id ID, dest string, dir Direction, worker str
 	}
 	t.State = Calling
 	t.Epoch++
-	t.Attempt++
-	t.Worker, t.Lease, t.Due = worker, lease, 0
+	t.Worker, t.Lease, t.Due, t.Asking = worker, lease, 0, asks
 	if t.FirstAttempt == 0 {
 		t.FirstAttempt = env.Now
 	}
-	if t.FirstSent == 0 {
-		t.FirstSent = env.Now
+	if !asks {
+		t.Attempt++
+		t.SentUntil = max(t.SentUntil, lease)
+		if t.FirstSent == 0 {
+			t.FirstSent = env.Now
+		}
 	}
 	a.advance(env)
 	return t.Epoch, nil
@@ -51,7 +55,7 @@ func (a *Aggregate) mayClaim(s *Saga, t *Step) bool {
 	forward := s.State == Running || t.Late && s.State == Completed
 	switch {
 	case t.State == Resolving && t.Dir == Do:
-		return t.Rules.repeatable() && (forward || s.State.Unwinding())
+		return t.Rules.resolvable(Do) && (forward || s.State.Unwinding())
 	case t.State != Ready:
 		return false
 	case t.Dir == Undo:

@@ -15,6 +15,7 @@ const (
 	SkipExpected  = skipExpected
 	SkipReverse   = skipReverse
 	SkipAwait     = skipAwait
+	SkipSettle    = skipSettle
 	SkipConfirm   = skipConfirm
 )
 

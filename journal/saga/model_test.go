@@ -51,6 +51,9 @@ func cancelAt(v int64) func(*bounds)     { return func(b *bounds) { b.cancel = v
 func outcomes(b *bounds)                 { b.outcomes = true }
 func parks(n, retries int) func(*bounds) { return func(b *bounds) { b.parks, b.retries = n, retries } }
 
+// lookup lets every destination be asked.
+func lookup(b *bounds) { b.each(func(r *saga.Rules) { r.Lookup = true }) }
+
 func looks(n int) func(*bounds) { return func(b *bounds) { b.looks = n } }
 
 func promises(i saga.Idempotency) func(*bounds) {
@@ -141,6 +144,19 @@ func TestG07UndoRunsInReverse(t *testing.T) {
 	})
 }
 
+// A destination that can be asked is asked, and nothing parks for want of an answer.
+func TestG03LookupsFindOut(t *testing.T) {
+	t.Parallel()
+	ab := []saga.Rules{after(), after("A")}
+	checkAll(t, map[string]bounds{
+		"2 faults, not idempotent":                    orders(faults(2), lookup, promises(saga.NotIdempotent)),
+		"3 faults, not idempotent, one event":         orders(faults(3), lookup, promises(saga.NotIdempotent), plans(ab, []int{0, 1})),
+		"2 faults, refusals not remembered":           orders(faults(2), lookup, promises(saga.SuccessOnly)),
+		"2 faults, one attempt, a step parks, a look": orders(faults(2), oneAttempt, parks(1, 1), looks(1), lookup, plans(ab, []int{0, 1})),
+		"2 faults, forgotten keys":                    orders(faults(2), lookup, func(b *bounds) { b.forgetful = true }),
+	})
+}
+
 // What an operator has seen, done by hand or waived settles a step as an answer would, and no late news breaks that.
 func TestG09OperatorsSettleWhatIsStuck(t *testing.T) {
 	t.Parallel()
@@ -206,6 +222,7 @@ func TestMutationsAreCaught(t *testing.T) {
 		"skipReverse":   {saga.SkipReverse, orders(faults(2), independent)},
 		"skipAwait":     {saga.SkipAwait, orders(faults(2), grown)},
 		"skipConfirm":   {saga.SkipConfirm, orders(faults(2), promises(saga.SuccessOnly))},
+		"skipSettle":    {saga.SkipSettle, orders(faults(2), lookup, promises(saga.NotIdempotent))},
 	}
 	for name, m := range worlds {
 		t.Run(name, func(t *testing.T) {

@@ -32,6 +32,8 @@ const (
 	moveNotSent       // no connection
 	moveMisconfigured //
 	moveExpire        // the lease runs out: of a worker that is gone, or frozen
+	moveUnsure        // a lookup does not tell
+	moveNotFound      // a lookup finds nothing
 	moveLandYes       // a delayed request is processed
 	moveLandNo        //
 	moveDrop          // a delayed request is lost
@@ -49,7 +51,7 @@ var moveNames = [...]string{
 	"", "reads", "cancel", "compensator takes", "compensator takes, message to come again:", "message lost:", "claim", "cannot render",
 	"nothing to send", "API says yes", "API says no", "record", "reply lost", "crash with the reply", "timeout, request under way",
 	"crash, request under way", "crash before send", "shutdown before send", "shutdown after send", "API says later", "no connection",
-	"misconfigured", "lease out", "delayed request lands, yes", "delayed request lands, no", "delayed request lost",
+	"misconfigured", "lease out", "lookup does not tell", "lookup finds nothing", "delayed request lands, yes", "delayed request lands, no", "delayed request lost",
 	"operator retries", "operator sees that it happened", "operator sees that it did not", "operator does by hand", "operator waives",
 	"operator unwinds", "deadline passes", "time passes",
 }
@@ -228,6 +230,10 @@ func (w *world) stepMoves(out []move, t *saga.Step, m move) []move {
 		}
 		switch c[i].phase() {
 		case callOut:
+			if c[i].asks() {
+				out = w.lookupMoves(out, m)
+				continue
+			}
 			if m.dir == do && w.b.skip[m.e][m.d] {
 				add(moveSkip, false)
 				if fault {
@@ -247,8 +253,10 @@ func (w *world) stepMoves(out []move, t *saga.Step, m move) []move {
 		case callYes, callNo:
 			add(moveRecord, false)
 			if fault {
-				add(moveLoseReply, false)
 				add(moveCrash, false)
+			}
+			if fault && !c[i].asks() {
+				add(moveLoseReply, false)
 			}
 		}
 	}
@@ -264,6 +272,46 @@ func (w *world) stepMoves(out []move, t *saga.Step, m move) []move {
 		add(moveDrop, false)
 	}
 	return out
+}
+
+// lookupMoves are the ends of a lookup: what the API knows of the step, or no answer. That it finds nothing, or a refusal that is not
+// for good, counts once nothing is under way any more, which is what settle is for.
+func (w *world) lookupMoves(out []move, m move) []move {
+	add := func(k kind) {
+		m.kind = k
+		out = append(out, m)
+	}
+	switch w.effect[m.e][m.d] {
+	case effected:
+		add(moveYes)
+	case denied:
+		if !w.mayLand(m) || w.rules[m.d].Idempotency == saga.Idempotent {
+			add(moveNo)
+		}
+	default:
+		if !w.mayLand(m) || w.b.mutation == saga.SkipSettle {
+			add(moveNotFound)
+		}
+	}
+	if int(w.faults) < w.b.faults {
+		add(moveUnsure)
+		add(moveCrashUnsent)
+		add(moveReleaseUnsent)
+	}
+	return out
+}
+
+// mayLand tells whether a request of the step is under way, or may still be sent by a worker that was given up.
+func (w *world) mayLand(m move) bool {
+	if w.net[m.e][m.d][m.dir] > 0 {
+		return true
+	}
+	for _, c := range w.calls[m.e][m.d][m.dir] {
+		if c.phase() == callOut && !c.asks() {
+			return true
+		}
+	}
+	return false
 }
 
 // operatorMoves are what an operator may say of a step that does not go on by itself. They look when nothing is under way any more.

@@ -15,5 +15,6 @@ const (
 	skipExpected           // a saga completes without the destinations that have not read it
 	skipReverse            // an undo does not wait for what was done later
 	skipAwait              // an undo does not wait for attempts that are out
+	skipSettle             // a lookup that finds nothing counts although an attempt may still land
 	skipConfirm            // a refusal counts although an earlier attempt may still land, where refusals are not remembered
 )

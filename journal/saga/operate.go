@@ -35,13 +35,13 @@ func (a *Aggregate) Retry(env Env, id ID, dest string, dir Direction) error {
 		return ErrNotParked
 	case t.Superseded, dir == Do && !s.State.Unwinding() && a.claimedAfter(s, t) != nil:
 		return ErrSuperseded
-	case t.Maybe && !t.Rules.repeatable(), t.forgotten(env):
+	case t.Maybe && !t.Rules.resolvable(dir), t.forgotten(env) && !t.Rules.asks(dir):
 		return ErrUnresolved
 	case dir == Undo && s.Step(dest, Do).Revert == RevertBroken:
 		return ErrNoUndo
 	}
 	t.afresh(env)
-	if dir == Do && s.State.Unwinding() {
+	if dir == Do && (s.State.Unwinding() || t.Maybe && t.Rules.asks(dir)) {
 		t.State = Resolving
 	}
 	a.advance(env)

@@ -27,6 +27,7 @@ func drawWorld(t *rapid.T) bounds {
 			OnExhausted:     saga.OnExhausted(rapid.IntRange(0, 1).Draw(t, "onExhausted")),
 			MaxAttempts:     rapid.IntRange(1, 3).Draw(t, "attempts"),
 			MaxUndoAttempts: rapid.IntRange(1, 3).Draw(t, "undoAttempts"),
+			Lookup:          rapid.IntRange(0, 2).Draw(t, "lookup") == 0,
 			BackoffBase:     time.Second,
 			BackoffMax:      30 * time.Second,
 		}

@@ -41,7 +41,7 @@ func (w *world) checkMove(m move) {
 			if (t.State == saga.Ready || t.State == saga.Resolving) && t.Due == 0 {
 				w.breaks("G9: %s %s is %s and never due", part{e, destIndex(t.Dest)}, t.Dir, t.State)
 			}
-			if was.maybe&maybeBit(t) != 0 && !t.Maybe && m.kind != moveRecord && m.kind != moveSkip && !m.lookedAt(e, t) {
+			if was.maybe&maybeBit(t) != 0 && !t.Maybe && m.kind != moveRecord && m.kind != moveSkip && m.kind != moveNotFound && !m.lookedAt(e, t) {
 				w.breaks("G3: %s %s may have happened, and %q made that forgotten", part{e, destIndex(t.Dest)}, t.Dir, m)
 			}
 		}

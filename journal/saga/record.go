@@ -18,9 +18,13 @@ const (
 	ClassUnknown             // may have happened
 	ClassMisconfigured       // certainly not processed, our or the destination's set-up is at fault
 	ClassParked              // the request cannot be rendered: no call was made
+	ClassPending             // accepted, and not done yet
+	ClassNotFound            // a lookup found nothing
 )
 
-var classNames = [...]string{"", "SUCCEEDED", "SKIPPED", "REFUSED", "RETRY", "NOT_SENT", "UNKNOWN", "MISCONFIGURED", "PARKED"}
+var classNames = [...]string{
+	"", "SUCCEEDED", "SKIPPED", "REFUSED", "RETRY", "NOT_SENT", "UNKNOWN", "MISCONFIGURED", "PARKED", "PENDING", "NOT_FOUND",
+}
 
 func (c Class) String() string { return name(classNames[:], int(c)) }
 
@@ -53,6 +57,8 @@ func (a *Aggregate) Record(env Env, id ID, dest string, dir Direction, epoch int
 	switch {
 	case r.Class == ClassSucceeded:
 		a.succeed(s, t, r)
+	case t.Asking:
+		a.endLookup(env, s, t, r)
 	case dir == Undo:
 		a.endUndo(env, t, r)
 	default:
@@ -84,14 +90,14 @@ func (a *Aggregate) succeed(s *Saga, t *Step, r Result) {
 func (t *Step) settle(st StepState, outcome string) {
 	t.State, t.Outcome, t.Reason = st, outcome, ""
 	t.Maybe, t.Outage, t.Superseded = false, false, false
-	t.Worker, t.Lease, t.Due, t.ExpectBy = "", 0, 0, 0
+	t.Worker, t.Lease, t.Due, t.ExpectBy, t.Asking = "", 0, 0, 0, false
 }
 
 // endDo handles every end of a do attempt but success.
 func (a *Aggregate) endDo(env Env, s *Saga, t *Step, r Result) {
 	t.release()
 	t.Reason = r.Reason
-	if r.Class == ClassUnknown && a.skip != skipMaybe {
+	if (r.Class == ClassUnknown || r.Class == ClassPending) && a.skip != skipMaybe {
 		t.Maybe = true
 	}
 	switch r.Class {
@@ -105,13 +111,68 @@ func (a *Aggregate) endDo(env Env, s *Saga, t *Step, r Result) {
 	case ClassNotSent, ClassMisconfigured:
 		t.Attempt--
 		a.outage(env, s, t, r)
+	case ClassPending:
+		a.pending(env, t, r)
 	default:
 		a.again(env, s, t, r)
 	}
 }
 
 // release takes the claim off the step.
-func (t *Step) release() { t.Worker, t.Lease, t.Outage = "", 0, false }
+func (t *Step) release() { t.Worker, t.Lease, t.Outage, t.Asking = "", 0, false, false }
+
+// pending lets a step be polled that its destination has accepted and not done yet.
+func (a *Aggregate) pending(env Env, t *Step, r Result) {
+	switch {
+	case t.outOfPatience(env):
+		t.park("patience is used up: " + r.Reason)
+	case t.Rules.asks(t.Dir):
+		t.resolve(env, r)
+	default:
+		t.park("accepted, and there is no lookup to ask how it ended: " + r.Reason)
+	}
+}
+
+// resolve lets the step be found out about.
+func (t *Step) resolve(env Env, r Result) {
+	t.State = Resolving
+	t.Due = t.next(env, r.RetryAfter)
+}
+
+// endLookup handles every end of a lookup but that the step was found done. Only a definite answer clears Maybe: that the destination
+// refused it for good, or, once nothing can be under way any more, that it refused it or does not know it.
+func (a *Aggregate) endLookup(env Env, s *Saga, t *Step, r Result) {
+	t.release()
+	t.Reason = r.Reason
+	settledAt := t.SentUntil.Add(t.Rules.Settle)
+	settled := env.Now >= settledAt || a.skip == skipSettle
+	switch {
+	case r.Class == ClassRefused && (settled || t.Rules.Idempotency == Idempotent):
+		a.refuse(env, s, t, r.Class, r.Reason)
+	case r.Class == ClassNotFound && settled:
+		a.notDone(env, s, t)
+	case t.outOfPatience(env):
+		t.park("may have happened, and its lookup does not tell: " + r.Reason)
+	default:
+		t.resolve(env, r)
+		if r.Class == ClassNotFound || r.Class == ClassRefused {
+			t.Due = max(t.Due, settledAt)
+		}
+	}
+}
+
+// notDone lets a step go on that certainly did not happen, or gives it up.
+func (a *Aggregate) notDone(env Env, s *Saga, t *Step) {
+	t.Maybe = false
+	switch {
+	case s.State.Unwinding():
+		t.settle(Abandoned, "not found at its destination")
+	case t.Attempt < t.Rules.MaxAttempts:
+		a.later(env, s, t, 0)
+	default:
+		a.refuse(env, s, t, ClassRetry, fmt.Sprintf("retries exhausted after %d attempts: not found at its destination", t.Attempt))
+	}
+}
 
 // stop parks a do step; in a saga that is being unwound, what certainly did not happen is simply given up.
 func (a *Aggregate) stop(s *Saga, t *Step, reason string) {
@@ -126,6 +187,10 @@ func (a *Aggregate) stop(s *Saga, t *Step, reason string) {
 func (a *Aggregate) refused(env Env, s *Saga, t *Step, r Result) {
 	if t.Maybe && t.Rules.Idempotency == SuccessOnly && a.skip != skipConfirm {
 		// An earlier attempt may still land, and its success is not remembered as refused: a repeat proves nothing.
+		if t.Rules.asks(t.Dir) {
+			t.resolve(env, r)
+			return
+		}
 		t.park("refused, but an earlier attempt may have happened: " + r.Reason)
 		return
 	}
@@ -179,6 +244,8 @@ func (a *Aggregate) impatient(env Env, s *Saga, t *Step, r Result) {
 // again handles an end that counts as an attempt: RETRY and UNKNOWN.
 func (a *Aggregate) again(env Env, s *Saga, t *Step, r Result) {
 	switch {
+	case t.Maybe && !t.Rules.repeatable() && t.Rules.asks(t.Dir):
+		t.resolve(env, r)
 	case t.Maybe && !t.Rules.repeatable():
 		t.park("may have happened, and the destination cannot be asked again: " + r.Reason)
 	case s.State.Unwinding() && !t.Maybe:
@@ -290,7 +357,9 @@ func (a *Aggregate) Release(env Env, id ID, dest string, dir Direction, epoch in
 	if t.State != Calling || t.Epoch != epoch {
 		return ErrFenced
 	}
-	t.Attempt--
+	if !t.Asking {
+		t.Attempt--
+	}
 	a.back(env, s, t, sent, "interrupted by shutdown")
 	a.advance(env)
 	return nil
@@ -316,12 +385,15 @@ func (a *Aggregate) Expire(env Env, id ID, dest string, dir Direction) error {
 
 // back puts a step whose attempt ended without any answer where it belongs.
 func (a *Aggregate) back(env Env, s *Saga, t *Step, sent bool, reason string) {
+	asked := t.Asking
 	t.release()
 	t.Reason = reason
 	if sent && a.skip != skipMaybe {
 		t.Maybe = true
 	}
 	switch {
+	case asked, t.Maybe && !t.Rules.repeatable() && t.Rules.asks(t.Dir):
+		t.State, t.Due = Resolving, env.Now
 	case t.Maybe && !t.Rules.repeatable():
 		t.park("may have happened, and the destination cannot be asked again: " + reason)
 	case t.Dir == Do && s.State.Unwinding() && !t.Maybe:

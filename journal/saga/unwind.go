@@ -56,7 +56,7 @@ func (a *Aggregate) fence(env Env, s *Saga) {
 			switch {
 			case !t.Maybe || a.skip == skipMaybe:
 				t.settle(Abandoned, "the saga was stopped")
-			case t.Rules.repeatable():
+			case t.Rules.resolvable(Do):
 				t.State = Resolving
 				t.Due = max(t.Due, env.Now)
 			case t.State != Parked:

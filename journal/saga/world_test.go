@@ -112,10 +112,12 @@ const (
 	callNo
 	callPhase call = 3
 	callStale call = 4
+	callAsks  call = 8 // it is a lookup
 )
 
 func (c call) phase() call   { return c & callPhase }
 func (c call) current() bool { return c != callNone && c&callStale == 0 }
+func (c call) asks() bool    { return c&callAsks != 0 }
 
 // outside is everything that is not the journal: workers, network, API, readers, and what may still go wrong.
 type outside struct {
@@ -332,9 +334,9 @@ func (w *world) encodePart(out []byte, s *saga.Saga, e, d int) []byte {
 		if c[0] < c[1] {
 			c[0], c[1] = c[1], c[0]
 		}
-		out = append(out, byte(c[0])|byte(c[1])<<3|w.net[e][d][dir]<<6)
+		out = append(out, byte(c[0])|byte(c[1])<<4)
 	}
-	return append(out, byte(w.excuse[e][d]), byte(w.excuse[e][d]>>8))
+	return append(out, w.net[e][d][do]|w.net[e][d][undo]<<4, byte(w.excuse[e][d]), byte(w.excuse[e][d]>>8))
 }
 
 func encodeStep(t *saga.Step) byte {
@@ -410,7 +412,7 @@ func (w *world) decode(in []byte) {
 				undos[n] = t
 				n++
 			}
-			in = in[8:]
+			in = in[9:]
 		}
 		s.Steps = append(s.Steps, undos[:n]...)
 	}
@@ -423,16 +425,19 @@ func (w *world) decodePart(in []byte, s *saga.Saga, e, d int) *saga.Step {
 	w.effect[e][d], w.did[e][d], w.undid[e][d] = misc&3, misc>>2&3, misc>>4&3
 	for dir := range directions {
 		c := in[4+dir]
-		w.calls[e][d][dir] = [2]call{call(c & 7), call(c >> 3 & 7)}
-		w.net[e][d][dir] = c >> 6
+		w.calls[e][d][dir] = [2]call{call(c & 15), call(c >> 4)}
+		w.net[e][d][dir] = in[6] >> (4 * dir) & 15
 	}
-	w.excuse[e][d] = uint16(in[6]) | uint16(in[7])<<8
+	w.excuse[e][d] = uint16(in[7]) | uint16(in[8])<<8
 	w.waived[e][d] = [2]bool{in[3]>>6&1 != 0, in[3]>>7 != 0}
 	if in[0] == 0 {
 		return nil
 	}
 	t := &w.steps[e][d][do]
 	w.decodeStep(t, in[0], misc>>6&1 != 0, d, saga.Do)
+	for _, c := range w.calls[e][d][do] {
+		t.Asking = t.Asking || c.current() && c.asks()
+	}
 	t.Seq = int64(in[3] & 63)
 	if t.State == saga.Succeeded {
 		t.Revert = w.revert(e, d)
