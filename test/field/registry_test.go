@@ -144,3 +144,6 @@ func (s *stack) deadLetters(reader string) string {
 	s.t.Helper()
 	return s.text(`SELECT count(*)::text FROM ebb.dead_letters WHERE reader = $1`, reader)
 }
+
+// schemaID is how a dead letter names the schema.
+func schemaID(id int) string { return fmt.Sprintf("schema id %d", id) }
