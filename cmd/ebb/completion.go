@@ -3,7 +3,7 @@ package main
 import "github.com/ebbline/ebb/cmd/ebb/internal/completion"
 
 type completionCmd struct {
-	Shell string `arg:"" help:"Shell: ${enum}." enum:"bash,zsh,fish"`
+	Shell string `arg:"" help:"bash, zsh or fish." enum:"bash,zsh,fish"`
 }
 
 // Help has examples.

@@ -24,7 +24,7 @@ type sagaCmd struct {
 
 type sagaListCmd struct {
 	where
-	State     string `help:"Only sagas in this state: ${enum}." enum:",RUNNING,FAILING,COMPENSATING,COMPLETED,COMPENSATED" default:""`
+	State     string `help:"Only sagas in this state: RUNNING, FAILING, COMPENSATING, COMPLETED or COMPENSATED." enum:",RUNNING,FAILING,COMPENSATING,COMPLETED,COMPENSATED" default:""`
 	Attention bool   `help:"Only sagas that wait for an operator."`
 	After     string `help:"Id of the last saga of the page before." placeholder:"ID"`
 	Limit     int    `help:"Page size, 1 to 1000." default:"50"`

@@ -66,7 +66,7 @@ func zsh(name string, places []place) string {
 		}
 		b.WriteString("\n\t\t) ;;\n")
 	}
-	fmt.Fprintf(&b, "\tesac\n\t_describe -o %s found\n}\n", quote(name))
+	fmt.Fprintf(&b, "\tesac\n\t_describe %s found\n}\n", quote(name))
 	fmt.Fprintf(&b, "if [ \"$funcstack[1]\" = %s ]; then _%s \"$@\"; else compdef _%s %s; fi\n", quote("_"+name), name, name, name)
 	return b.String()
 }
