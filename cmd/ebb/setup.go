@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ebbline/ebb/consumers/endpoint"
+	"github.com/ebbline/ebb/destination/seal"
 	"github.com/ebbline/ebb/destination/spec"
 	"github.com/ebbline/ebb/internal/kafkarun"
 	"github.com/ebbline/ebb/journal"
@@ -28,8 +31,15 @@ func (c *migrateCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(e.stdout, "database is up to date; publication made: %t, slot made: %t\n", done.PublicationCreated, done.SlotCreated)
-	return nil
+	return one(e, migrated{done.PublicationCreated, done.SlotCreated}, func(w io.Writer, m migrated) {
+		fmt.Fprintf(w, "database is up to date; publication made: %t, slot made: %t\n", m.Publication, m.Slot)
+	})
+}
+
+// migrated says what `ebb migrate` has made beside the tables.
+type migrated struct {
+	Publication bool `json:"publicationMade"`
+	Slot        bool `json:"slotMade"`
 }
 
 type topicsCmd struct {
@@ -50,17 +60,33 @@ func (c *topicsApplyCmd) Run(e *env) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range results {
-		state := "exists"
-		if r.Created {
-			state = "created"
-		}
-		fmt.Fprintf(e.stdout, "%-28s %s, %d partitions\n", r.Name, state, r.Partitions)
+	topics := make([]appliedTopic, len(results))
+	for i, r := range results {
+		topics[i] = appliedTopic{r.Name, r.Created, r.Partitions, []string{}}
 		for _, d := range r.Differences() {
-			fmt.Fprintf(e.stdout, "%-28s   differs: %s\n", "", d)
+			topics[i].Differences = append(topics[i].Differences, fmt.Sprint(d))
 		}
 	}
-	return nil
+	return list(e, topics, func(w io.Writer, topics []appliedTopic) {
+		for _, t := range topics {
+			state := "exists"
+			if t.Created {
+				state = "created"
+			}
+			fmt.Fprintf(w, "%-28s %s, %d partitions\n", t.Name, state, t.Partitions)
+			for _, d := range t.Differences {
+				fmt.Fprintf(w, "%-28s   differs: %s\n", "", d)
+			}
+		}
+	})
+}
+
+type appliedTopic struct {
+	Name       string `json:"name"`
+	Created    bool   `json:"created"`
+	Partitions int32  `json:"partitions"`
+	// Differences from what is wanted; they are left as they are.
+	Differences []string `json:"differences"`
 }
 
 // topicSpecs are the topics of the pipeline. Records of events are kept for a week; what a journal can be rebuilt from, for a month.
@@ -89,11 +115,17 @@ func (c *schemasCheckCmd) Run(e *env) error {
 	if err := schemas.CheckReleased(); err != nil {
 		return err
 	}
+	var checked []checkedSchema
 	for _, m := range schemas.Messages() {
-		fmt.Fprintf(e.stdout, "%-64s version %d follows all before it\n", m.Subject, m.Version)
+		checked = append(checked, checkedSchema{m.Subject, m.Version})
 	}
-	if len(c.Registry) == 0 {
-		return nil
+	err := list(e, checked, func(w io.Writer, checked []checkedSchema) {
+		for _, m := range checked {
+			fmt.Fprintf(w, "%-64s version %d follows all before it\n", m.Subject, m.Version)
+		}
+	})
+	if err != nil || len(c.Registry) == 0 {
+		return err
 	}
 	registry, err := schemas.NewClient(schemas.ClientConfig{URLs: c.Registry, Logger: e.log})
 	if err != nil {
@@ -103,8 +135,15 @@ func (c *schemasCheckCmd) Run(e *env) error {
 	if err := registry.Check(e.ctx); err != nil {
 		return err
 	}
-	fmt.Fprintln(e.stdout, "the registry has nothing that speaks against them")
+	if !e.json {
+		fmt.Fprintln(e.stdout, "the registry has nothing that speaks against them")
+	}
 	return nil
+}
+
+type checkedSchema struct {
+	Subject string `json:"subject"`
+	Version int    `json:"version"`
 }
 
 type schemasApplyCmd struct{ where }
@@ -121,14 +160,26 @@ func (c *schemasApplyCmd) Run(e *env) error {
 		return &usageError{err}
 	}
 	defer registry.Close()
-	list, err := registry.Register(e.ctx)
+	found, err := registry.Register(e.ctx)
 	if err != nil {
 		return err
 	}
-	for _, r := range list {
-		fmt.Fprintf(e.stdout, "%-64s id %d, version %d, new: %t\n", r.Subject, r.ID, r.Version, r.New)
+	registered := make([]registeredSchema, len(found))
+	for i, r := range found {
+		registered[i] = registeredSchema{r.Subject, r.ID, r.Version, r.New}
 	}
-	return nil
+	return list(e, registered, func(w io.Writer, registered []registeredSchema) {
+		for _, r := range registered {
+			fmt.Fprintf(w, "%-64s id %d, version %d, new: %t\n", r.Subject, r.ID, r.Version, r.New)
+		}
+	})
+}
+
+type registeredSchema struct {
+	Subject string `json:"subject"`
+	ID      int    `json:"id"`
+	Version int    `json:"version"`
+	New     bool   `json:"new"`
 }
 
 type configCmd struct {
@@ -140,18 +191,90 @@ type configCheckCmd struct {
 	Dir string `arg:"" help:"Folder of destination files." default:"${destinations}" type:"path"`
 }
 
+// Help says what is printed.
+func (configCheckCmd) Help() string {
+	return `Every problem has its place as file:line:column. With --json each is a document with file, line, column, message and suggestion.
+
+Example:
+
+  ebb config check consumers/destinations`
+}
+
 func (c *configCheckCmd) Run(e *env) error {
 	set, err := spec.LoadDir(c.Dir)
 	if err != nil {
-		return &usageError{err}
+		return e.problems(err)
 	}
-	for _, s := range set {
-		fmt.Fprintf(e.stdout, "%s: ok, on %v, after %v\n", s.File, s.Rules().EventTypes, s.Rules().After)
+	files := make([]checkedFile, len(set))
+	for i, s := range set {
+		files[i] = checkedFile{s.File, s.Name, orNone(s.Rules().EventTypes), orNone(s.Rules().After), []fileProblem{}}
 		for _, w := range s.Warnings() {
-			fmt.Fprintf(e.stdout, "warning: %s\n", w)
+			files[i].Warnings = append(files[i].Warnings, fileProblem(w))
 		}
 	}
-	return nil
+	return list(e, files, func(w io.Writer, files []checkedFile) {
+		for _, f := range files {
+			fmt.Fprintf(w, "%s: ok, on %v, after %v\n", f.File, f.On, f.After)
+			for _, p := range f.Warnings {
+				fmt.Fprintf(w, "warning: %s\n", spec.Problem(p))
+			}
+		}
+	})
+}
+
+// checkedFile is a destination file that is right.
+type checkedFile struct {
+	File        string        `json:"file"`
+	Destination string        `json:"destination"`
+	On          []string      `json:"on"`
+	After       []string      `json:"after"`
+	Warnings    []fileProblem `json:"warnings"`
+}
+
+// fileProblem is a spec.Problem as JSON.
+type fileProblem struct {
+	File       string `json:"file"`
+	Line       int    `json:"line"`
+	Column     int    `json:"column"`
+	Message    string `json:"message"`
+	Suggestion string `json:"suggestion,omitempty"`
+}
+
+// problems makes what is wrong with destination files an error of the command line; with --json each problem is a document of its own.
+func (e *env) problems(err error) error {
+	var found *spec.Problems
+	if !e.json || !errors.As(err, &found) {
+		return &usageError{err}
+	}
+	for _, p := range found.List {
+		if err := e.line(fileProblem(p)); err != nil {
+			return err
+		}
+	}
+	return &usageError{fmt.Errorf("%d problems in the destination files", len(found.List))}
+}
+
+func orNone(names []string) []string {
+	if names == nil {
+		return []string{}
+	}
+	return names
+}
+
+// loadForCheck reads a folder and checks what only shows in this environment too.
+func loadForCheck(dir string) ([]*spec.Spec, error) {
+	set, err := spec.LoadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	ring, err := seal.Parse(os.Getenv(seal.Env))
+	if err != nil {
+		return nil, err
+	}
+	if ring.IsZero() {
+		return set, spec.CheckSealed(set)
+	}
+	return set, nil
 }
 
 type configApplyCmd struct {
@@ -167,7 +290,7 @@ func (c *configApplyCmd) Run(e *env) error {
 	}
 	set, err := spec.LoadDir(c.Dir)
 	if err != nil {
-		return &usageError{err}
+		return e.problems(err)
 	}
 	s, err := e.open(e.ctx, c.where, 2)
 	if err != nil {
@@ -179,13 +302,30 @@ func (c *configApplyCmd) Run(e *env) error {
 		from = journal.FromEarliest
 	}
 	changes, err := applyDestinations(e.ctx, s.store, set, c.Brokers, from, c.DryRun)
-	for _, ch := range changes {
-		fmt.Fprintf(e.stdout, "%-20s %s, version %d\n", ch.Name, ch.Action, ch.Version)
-	}
+	printErr := list(e, appliedChanges(changes), func(w io.Writer, changes []appliedChange) {
+		for _, ch := range changes {
+			fmt.Fprintf(w, "%-20s %s, version %d\n", ch.Name, ch.Action, ch.Version)
+		}
+	})
 	if errors.Is(err, journal.ErrEmptyPlan) {
 		return &usageError{err}
 	}
-	return err
+	return errors.Join(err, printErr)
+}
+
+// appliedChange is what became of a destination's file.
+type appliedChange struct {
+	Name    string `json:"name"`
+	Action  string `json:"action"`
+	Version int    `json:"version"`
+}
+
+func appliedChanges(changes []journal.Change) []appliedChange {
+	out := make([]appliedChange, len(changes))
+	for i, ch := range changes {
+		out[i] = appliedChange{ch.Name, string(ch.Action), ch.Version}
+	}
+	return out
 }
 
 // applyDestinations registers the files, with the ends of the order topic as the start of new versions.

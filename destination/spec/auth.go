@@ -141,6 +141,7 @@ func (p *fileParser) secret(n *node, what string) Secret {
 	s, message := parseSecret(n.text)
 	if message != "" {
 		p.add(n.pos, what+" "+message, "write ${env:NAME} or ${file:PATH}")
+		return Secret{}
 	}
 	return s
 }
@@ -155,7 +156,7 @@ func emptyOr(n *node) string {
 func (p *fileParser) need(m *node, pos Pos, what string, keys ...string) {
 	for _, key := range keys {
 		if m.get(key) == nil {
-			p.add(pos, fmt.Sprintf("%s has no %s", what, key), "")
+			p.add(pos, fmt.Sprintf("%s has no %s", what, key), "add "+key+":")
 		}
 	}
 }

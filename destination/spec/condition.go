@@ -151,7 +151,7 @@ func (p *fileParser) leaf(m *node, what string, reply bool) *Condition {
 	if from := m.get("from"); from != nil && !reply {
 		text, ok := p.text(from, what+".from")
 		if ok && !validName(text) {
-			p.add(from.pos, fmt.Sprintf("%s.from %q is not a destination's name", what, clip(text)), "")
+			p.add(from.pos, fmt.Sprintf("%s.from %q is not a destination's name", what, clip(text)), "write the name of another file's destination")
 		} else if ok {
 			c.From = text
 			p.spec.from = append(p.spec.from, named{text, from.pos})
@@ -200,13 +200,13 @@ func (p *fileParser) literal(c *Condition, m *node, what string) {
 	case kindNumber:
 		number, ok := ParseDecimal(val.text)
 		if !ok {
-			p.add(val.pos, what+".value is a number with an absurd exponent", "")
+			p.add(val.pos, what+".value is a number with an absurd exponent", "write it without an exponent")
 		}
 		c.Value = Literal{Kind: LiteralNumber, Text: val.text, Number: number}
 	case kindString:
 		c.Value = Literal{Kind: LiteralText, Text: val.text}
 	default:
-		p.add(val.pos, fmt.Sprintf("%s.value must be text, a number, true, false or null, not %s", what, val.kind), "")
+		p.add(val.pos, fmt.Sprintf("%s.value must be text, a number, true, false or null, not %s", what, val.kind), "compare one field at a time, with all or any around")
 		return
 	}
 	if c.Op.ordered() && c.Value.Kind != LiteralNumber {

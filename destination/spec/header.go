@@ -93,7 +93,7 @@ func (p *fileParser) headerName(pair pair, what string) bool {
 	lower := strings.ToLower(pair.key)
 	switch {
 	case !validHeaderName(pair.key):
-		p.add(pair.pos, fmt.Sprintf("%q in %s is not a header name", clip(pair.key), what), "")
+		p.add(pair.pos, fmt.Sprintf("%q in %s is not a header name", clip(pair.key), what), "letters, digits and -, for example X-Tenant")
 	case slices.Contains(standardHeaders, lower):
 		p.add(pair.pos, fmt.Sprintf("header %s in %s is set by Ebb", pair.key, what), "remove it")
 	case slices.Contains(credentialHeaders, lower):

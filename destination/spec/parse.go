@@ -45,7 +45,7 @@ var topKeys = []string{
 	"destination", "on", "after", "base_url", "auth", "headers", "request", "when", "revert",
 	"routes", "otherwise", "idempotent", "timeout", "concurrency", "rate_limit", "retry",
 	"patience", "on_refused", "on_exhausted", "ordering",
-	"success_when", "failure_when", "expect", "classify", "redact",
+	"success_when", "failure_when", "expect", "classify", "lookup", "redact",
 }
 
 // callKeys are those of a call, wherever it is written.
@@ -117,7 +117,7 @@ func (p *fileParser) retry(n *node) {
 	r.BackoffBase = p.duration(m.get("base"), "retry.base", DefaultBackoffBase, time.Millisecond, time.Hour)
 	r.BackoffMax = p.duration(m.get("max"), "retry.max", max(DefaultBackoffMax, r.BackoffBase), time.Millisecond, 24*time.Hour)
 	if r.BackoffMax < r.BackoffBase {
-		p.add(m.get("max").pos, fmt.Sprintf("retry.max is %s, below retry.base of %s", r.BackoffMax, r.BackoffBase), "")
+		p.add(m.get("max").pos, fmt.Sprintf("retry.max is %s, below retry.base of %s", r.BackoffMax, r.BackoffBase), "raise retry.max, or lower retry.base")
 	}
 	after := p.fields(m.get("retry_after"), "retry.retry_after", "header", "body", "format", "fallback", "cap")
 	r.RetryAfter = RetryAfter{
@@ -150,6 +150,7 @@ func (p *fileParser) idempotent(root *node) {
 	r.Idempotency = IdempotentNever
 	n := root.get("idempotent")
 	switch {
+	case n == nil && root.get("lookup") != nil:
 	case n == nil:
 		p.warn(root.pos, "idempotent is not set: a call that may have happened is never repeated", "write idempotent: true if the destination honours Idempotency-Key")
 	case n.kind == kindBool:
@@ -182,7 +183,7 @@ func (p *fileParser) after(root *node) {
 	for _, list := range [][]named{p.spec.after, p.spec.from} {
 		for _, n := range list {
 			if n.name == p.spec.Name {
-				p.add(n.pos, fmt.Sprintf("%s cannot wait for itself", n.name), "")
+				p.add(n.pos, fmt.Sprintf("%s cannot wait for itself", n.name), "remove it")
 			}
 			if !slices.Contains(p.spec.rules.After, n.name) {
 				p.spec.rules.After = append(p.spec.rules.After, n.name)
@@ -195,6 +196,9 @@ func (p *fileParser) after(root *node) {
 // when and one revert at the top.
 func (p *fileParser) routes(root *node) {
 	common := p.headers(root.get("headers"), nil, scope{what: "headers", sources: commonSources})
+	if p.spec.Lookup = p.lookup(root.get("lookup"), common); p.spec.Lookup != nil {
+		p.spec.rules.Lookup, p.spec.rules.LookupSettle = true, p.spec.Lookup.Settle
+	}
 	request := p.fields(root.get("request"), "request", callKeys...)
 	answer := p.answer(root, Answer{}, "")
 	list := root.get("routes")
@@ -332,7 +336,7 @@ func (p *fileParser) revert(n *node, pos Pos, what string, common []Header) *Cal
 	p.need(m, n.pos, what, "method", "url")
 	extract := p.extract(m.get("extract"), what+".extract")
 	in := func(key string) scope {
-		return scope{what: what + "." + key, sources: revertSources, extract: extract}
+		return scope{what: what + "." + key, sources: revertSources, extract: extract, unclear: extract == nil}
 	}
 	c := &Call{Method: p.method(m.get("method"), what+".method", "DELETE")}
 	if m.get("url") != nil {
@@ -357,10 +361,13 @@ func (p *fileParser) extract(n *node, what string) map[string]*Ref {
 		return out
 	}
 	if n.kind != kindMap {
-		p.add(n.pos, fmt.Sprintf("%s must be a mapping, not %s", what, n.kind), `write name: "response:$.id"`)
-		return out
+		if !n.broken {
+			p.add(n.pos, fmt.Sprintf("%s must be a mapping, not %s", what, n.kind), `write name: "response:$.id"`)
+		}
+		return nil
 	}
 	for _, entry := range n.pairs {
+		out[entry.key] = nil // defined, if not well
 		switch {
 		case !validName(entry.key):
 			p.add(entry.pos, fmt.Sprintf("%s: %q is not a name", what, clip(entry.key)), "letters, digits, - and _, starting with a letter")

@@ -43,7 +43,7 @@ func parsePath(text string) (p Path, message, suggestion string) {
 	}
 	query, err := jsonpath.Parse(text)
 	if err != nil {
-		return Path{}, "JSONPath " + clip(text) + ": " + strings.TrimPrefix(err.Error(), "jsonpath: "), ""
+		return Path{}, "JSONPath " + clip(text) + ": " + strings.TrimPrefix(err.Error(), "jsonpath: "), "write a path of RFC 9535, for example $.lines[0].id"
 	}
 	if comparesNumbers(query.String()) {
 		return Path{}, "JSONPath filter compares numbers, which would be rounded to floating point",

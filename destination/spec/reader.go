@@ -30,6 +30,9 @@ func (r *reader) fields(n *node, what string, known ...string) *node {
 		return &node{kind: kindMap}
 	}
 	if n.kind != kindMap {
+		if n.broken {
+			return &node{kind: kindMap, pos: n.pos}
+		}
 		r.add(n.pos, fmt.Sprintf("%s must be a mapping, not %s", what, n.kind), "keys: "+strings.Join(known, ", "))
 		return &node{kind: kindMap, pos: n.pos}
 	}
@@ -71,7 +74,7 @@ func (r *reader) text(n *node, what string) (string, bool) {
 		return "", false
 	}
 	if n.text == "" {
-		r.add(n.pos, what+" is empty", "")
+		r.add(n.pos, what+" is empty", "write a text, or remove the key")
 		return "", false
 	}
 	return n.text, true
@@ -107,7 +110,7 @@ func (r *reader) integer(n *node, what string, fallback, low, high int) int {
 		return fallback
 	}
 	if value < low || value > high {
-		r.add(n.pos, fmt.Sprintf("%s is %d, outside %d to %d", what, value, low, high), "")
+		r.add(n.pos, fmt.Sprintf("%s is %d, outside %d to %d", what, value, low, high), fmt.Sprintf("write %s: %d", lastWord(what), min(max(value, low), high)))
 		return fallback
 	}
 	return value
@@ -127,7 +130,7 @@ func (r *reader) duration(n *node, what string, fallback, low, high time.Duratio
 		return fallback
 	}
 	if value < low || value > high {
-		r.add(n.pos, fmt.Sprintf("%s is %s, outside %s to %s", what, value, low, high), "")
+		r.add(n.pos, fmt.Sprintf("%s is %s, outside %s to %s", what, value, low, high), fmt.Sprintf("write %s: %s", lastWord(what), min(max(value, low), high)))
 		return fallback
 	}
 	return value

@@ -66,15 +66,20 @@ const (
 	MetaAggregateID = "aggregateId"
 	MetaCreatedAt   = "createdAt"
 	MetaDestination = "destination"
+	// MetaIdempotencyKey is the key of the call, in a lookup that of the call
+	// that is looked up.
+	MetaIdempotencyKey = "idempotencyKey"
 )
 
-var metaNames = []string{MetaEventID, MetaEventType, MetaAggregateID, MetaCreatedAt, MetaDestination}
+var metaNames = []string{MetaEventID, MetaEventType, MetaAggregateID, MetaCreatedAt, MetaDestination, MetaIdempotencyKey}
 
 // scope is what placeholders at one place of the file may name.
 type scope struct {
 	what    string
 	sources []string
 	extract map[string]*Ref
+	// unclear is set when extract could not be read: any name may be one of it.
+	unclear bool
 }
 
 var (
@@ -188,11 +193,16 @@ func (p *fileParser) ref(text string, pos Pos, in scope) *Ref {
 
 func (p *fileParser) namedRef(name string, pos Pos, in scope) *Ref {
 	if ref, ok := in.extract[name]; ok {
-		p.used[ref] = true
+		if ref != nil {
+			p.used[ref] = true
+		}
 		return ref
 	}
 	if slices.Contains(metaNames, name) {
 		return &Ref{Name: name, Source: SourceMeta, From: name}
+	}
+	if in.unclear {
+		return nil
 	}
 	known := slices.Sorted(maps.Keys(in.extract))
 	known = append(known, metaNames...)

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -37,11 +38,13 @@ func (k kind) String() string {
 // node is one value of the file with aliases and merge keys already resolved.
 // Numbers stay text, digit for digit.
 type node struct {
-	kind  kind
-	text  string
-	pos   Pos
-	items []*node
-	pairs []pair
+	kind kind
+	text string
+	// broken is set for an alias without its anchor, which is reported once.
+	broken bool
+	pos    Pos
+	items  []*node
+	pairs  []pair
 }
 
 type pair struct {
@@ -71,7 +74,7 @@ type treeBuilder struct {
 // document with a mapping at the top; the reason is in the reader's problems.
 func buildTree(r *reader, data []byte) *node {
 	if len(data) > maxFileBytes {
-		r.add(Pos{1, 1}, fmt.Sprintf("file has %d bytes, more than the limit of %d", len(data), maxFileBytes), "")
+		r.add(Pos{1, 1}, fmt.Sprintf("file has %d bytes, more than the limit of %d", len(data), maxFileBytes), "write one destination per file")
 		return nil
 	}
 	file, err := parseYAML(data)
@@ -124,7 +127,7 @@ func (r *reader) addSyntax(err error) {
 		message = syntax.GetMessage()
 		pos = position(syntax.GetToken())
 	}
-	r.add(pos, "YAML: "+message, "")
+	r.add(pos, "YAML: "+message, "check the brackets, quotes and indentation before this place")
 }
 
 func position(tk *token.Token) Pos {
@@ -143,15 +146,15 @@ func (b *treeBuilder) build(n ast.Node, depth int) *node {
 	if depth > maxDepth || b.count > maxNodes {
 		if !b.full {
 			b.full = true
-			b.add(pos, "file is nested too deeply or is too large once aliases are expanded", "")
+			b.add(pos, "file is nested too deeply or is too large once aliases are expanded", "write the values out, with less nesting")
 		}
 		return &node{pos: pos}
 	}
 	switch v := n.(type) {
 	case *ast.MappingNode:
-		return b.mapping(v.Values, depth)
+		return b.mapping(v.Values, pos, depth)
 	case *ast.MappingValueNode:
-		return b.mapping([]*ast.MappingValueNode{v}, depth)
+		return b.mapping([]*ast.MappingValueNode{v}, pos, depth)
 	case *ast.SequenceNode:
 		list := &node{kind: kindList, pos: pos}
 		for _, item := range v.Values {
@@ -174,7 +177,7 @@ func (b *treeBuilder) build(n ast.Node, depth int) *node {
 func (b *treeBuilder) anchor(v *ast.AnchorNode, depth int) *node {
 	name := v.Name.String()
 	if _, taken := b.anchors[name]; taken {
-		b.add(position(v.GetToken()), fmt.Sprintf("anchor %q is defined twice", name), "")
+		b.add(position(v.GetToken()), fmt.Sprintf("anchor %q is defined twice", name), "give each anchor a name of its own")
 	}
 	val := b.build(v.Value, depth+1)
 	// Stored only now: an alias inside its own anchor is unknown, so a value
@@ -191,8 +194,8 @@ func (b *treeBuilder) alias(v *ast.AliasNode, pos Pos) *node {
 		for k := range b.anchors {
 			known = append(known, k)
 		}
-		b.add(pos, fmt.Sprintf("alias *%s has no anchor before it", clip(name)), didYouMean(name, known))
-		return &node{pos: pos}
+		b.add(pos, fmt.Sprintf("alias *%s has no anchor before it", clip(name)), cmp.Or(didYouMean(name, known), "write & and the name before the value that is meant"))
+		return &node{pos: pos, broken: true}
 	}
 	b.count += size(val)
 	return val
@@ -209,8 +212,8 @@ func size(n *node) int {
 	return total
 }
 
-func (b *treeBuilder) mapping(values []*ast.MappingValueNode, depth int) *node {
-	m := &node{kind: kindMap, pos: Pos{1, 1}}
+func (b *treeBuilder) mapping(values []*ast.MappingValueNode, pos Pos, depth int) *node {
+	m := &node{kind: kindMap, pos: pos}
 	seen := map[string]Pos{}
 	var merged []*node
 	for i, entry := range values {
@@ -225,7 +228,7 @@ func (b *treeBuilder) mapping(values []*ast.MappingValueNode, depth int) *node {
 		}
 		key, ok := keyText(entry.Key)
 		if !ok {
-			b.add(keyPos, "a key must be plain text", "")
+			b.add(keyPos, "a key must be plain text", "quote it")
 			continue
 		}
 		if first, twice := seen[key]; twice {
@@ -253,7 +256,7 @@ func (b *treeBuilder) mergeSources(val *node, pos Pos) []*node {
 	}
 	for _, s := range sources {
 		if s.kind != kindMap {
-			b.add(pos, "<< merges mappings, not "+s.kind.String(), "")
+			b.add(pos, "<< merges mappings, not "+s.kind.String(), "merge an anchor of a mapping")
 			return nil
 		}
 	}
