@@ -60,11 +60,16 @@ func (p *Page) create(w http.ResponseWriter, r *http.Request) error {
 		return p.render(w, http.StatusBadRequest, "new", v)
 	}
 	result, err := p.store.Create(r.Context(), n, order.Request{Key: key, Hash: hashOf(n)})
-	if errors.Is(err, order.ErrKeyReused) {
+	var down *order.UnavailableError
+	switch {
+	case errors.Is(err, order.ErrKeyReused):
 		v.Key, v.Problem = newKey(), "This form has created an order already. Send it again to create another one."
 		return p.render(w, http.StatusConflict, "new", v)
-	}
-	if err != nil {
+	case errors.As(err, &down):
+		// The form keeps its key, by which sending it again cannot create a second order.
+		v.Problem = p.unavailable(w, r, down)
+		return p.render(w, http.StatusServiceUnavailable, "new", v)
+	case err != nil:
 		return err
 	}
 	http.Redirect(w, r, "/orders/"+result.Order.Number(), http.StatusSeeOther)

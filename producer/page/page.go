@@ -152,9 +152,7 @@ func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.As(err, &refused):
 		p.message(w, r, http.StatusConflict, refused.Error())
 	case errors.As(err, &down):
-		p.log.WarnContext(r.Context(), "order page: store unavailable", slog.Bool("maybe_stored", down.Maybe), slog.Any("error", err))
-		w.Header().Set("Retry-After", "1")
-		p.message(w, r, http.StatusServiceUnavailable, unavailableText(down.Maybe))
+		p.message(w, r, http.StatusServiceUnavailable, p.unavailable(w, r, down))
 	case r.Context().Err() != nil && errors.Is(err, r.Context().Err()): // the visitor has gone
 	default:
 		p.log.ErrorContext(r.Context(), "order page: request failed", slog.String("path", r.URL.Path), slog.Any("error", err))
@@ -162,8 +160,11 @@ func (p *Page) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-func unavailableText(maybe bool) string {
-	if maybe {
+// unavailable logs the reason and gives the text for the visitor.
+func (p *Page) unavailable(w http.ResponseWriter, r *http.Request, down *order.UnavailableError) string {
+	p.log.WarnContext(r.Context(), "order page: store unavailable", slog.Bool("maybe_stored", down.Maybe), slog.Any("error", down))
+	w.Header().Set("Retry-After", "1")
+	if down.Maybe {
 		return "The connection to the database was lost, and the change may have been stored. Sending the same form again is safe."
 	}
 	return "The database is not available now, and nothing was changed. Try again."

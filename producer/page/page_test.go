@@ -392,7 +392,9 @@ func TestFailuresOfTheStore(t *testing.T) {
 			var log strings.Builder
 			p, err := page.New(page.Config{Store: failing{err: tt.err}, CurrencyScale: scale, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			require.NoError(t, err)
-			for _, a := range []answer{call(t, p, "GET", "/", nil), call(t, p, "POST", "/orders", form())} {
+			sent := call(t, p, "POST", "/orders", form("key", "page-KEPT"))
+			require.Equal(t, tt.status == 503, strings.Contains(sent.text, `value="page-KEPT"`), "the form can be sent again under its key")
+			for _, a := range []answer{call(t, p, "GET", "/", nil), sent} {
 				require.Equal(t, tt.status, a.status)
 				require.Contains(t, a.text, tt.text)
 				require.NotContains(t, a.text, "secret-host")

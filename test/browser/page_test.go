@@ -54,12 +54,16 @@ func TestAnOrderFromItsCreationToItsUndo(t *testing.T) {
 	b.sees(".empty", "No orders here yet")
 	b.shoot("empty")
 
+	hang := s.sim.Add(sim.Fault{Destination: sim.Shipping, Direction: sim.Do, Action: sim.Hang}) // the page is there before the order is done
 	id := b.create("customer-1", "99.90")
+	b.sees("h1 .badge", "PENDING")
 	b.mark()
+	s.sim.Remove(hang...)
 	b.sees("h1 .badge", "CONFIRMED")
 	b.sees(".facts", "99.90 EUR")
 	b.sees("section.saga h2 .badge", "COMPLETED")
 	require.True(t, b.marked(), "the page shows the news without being loaded again")
+	b.sees("#news", "CONFIRMED")
 	b.shoot("confirmed")
 
 	b.click("#cancel")

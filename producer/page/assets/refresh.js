@@ -6,6 +6,8 @@
   const stale = document.getElementById("stale");
   if (!live) return;
 
+  const heading = () => live.querySelector("h1")?.innerText ?? "";
+
   async function refresh() {
     try {
       const reply = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(10000) });
@@ -17,7 +19,10 @@
       // Most of the time nothing has changed; then focus and selection stay as they are.
       if (next.innerHTML === live.innerHTML) return;
       const focused = live.contains(document.activeElement) ? document.activeElement.id : "";
+      const before = heading();
       live.replaceChildren(...next.childNodes);
+      // Said by screen readers: the new status, not the whole page again.
+      if (heading() !== before) document.getElementById("news").textContent = heading();
       if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
     } catch {
       stale.hidden = false;
