@@ -192,6 +192,9 @@ func (h *HTTP) Attempt(ctx context.Context, c consumers.Call) consumers.Ended {
 	if err != nil {
 		return withoutRequest(err)
 	}
+	if c.Asking {
+		return h.look(ctx, s, c, request)
+	}
 	direction, answer := call.Do, answerOf(s, c)
 	if c.Dir == saga.Undo {
 		direction = call.Undo
@@ -338,7 +341,7 @@ func Destination(s *spec.Spec) journal.Destination {
 func rules(r spec.Rules) saga.Rules {
 	out := saga.Rules{
 		After: r.After, MaxAttempts: r.MaxAttempts, MaxUndoAttempts: r.UndoMaxAttempts,
-		BackoffBase: r.BackoffBase, BackoffMax: r.BackoffMax, Patience: r.Patience,
+		BackoffBase: r.BackoffBase, BackoffMax: r.BackoffMax, Patience: r.Patience, Lookup: r.Lookup, Settle: r.LookupSettle,
 	}
 	switch r.Idempotency {
 	case spec.IdempotentAlways:

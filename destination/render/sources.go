@@ -105,6 +105,11 @@ func (s *sources) meta(name string) string {
 		return s.in.AggregateID
 	case spec.MetaCreatedAt:
 		return s.createdAt()
+	case spec.MetaIdempotencyKey:
+		if s.undo {
+			return s.in.EventID + ":" + s.destination + ":undo"
+		}
+		return s.in.EventID + ":" + s.destination + ":do"
 	}
 	return s.destination
 }

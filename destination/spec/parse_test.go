@@ -117,7 +117,7 @@ func TestParseProblems(t *testing.T) {
 	}{
 		"unknown key":                  {"idempotent: true", "idempotant: true", `stock.yaml:4:1: unknown key "idempotant" (did you mean "idempotent"?)`},
 		"unknown nested key":           {"method: POST", "metod: POST", `stock.yaml:6:3: unknown key "metod" in request (did you mean "method"?)`},
-		"key of a later issue":         {"idempotent: true", "lookup: {}", `stock.yaml:4:1: key "lookup" is not supported by this version (remove it)`},
+		"key of a later issue":         {"idempotent: true", "pivot: {}", `stock.yaml:4:1: key "pivot" is not supported by this version (remove it)`},
 		"duplicate key":                {"idempotent: true", "idempotent: true\non: X", `stock.yaml:5:1: key "on" is written twice (first at line 2; keep one)`},
 		"wrong type":                   {"on: OrderCreated", "on: 5", `stock.yaml:2:5: on must be text, not a number (quote it)`},
 		"no destination":               {"destination: stock", "after: x", `stock.yaml:1:1: destination is missing (start with: destination: NAME)`},

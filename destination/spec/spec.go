@@ -75,6 +75,8 @@ type Spec struct {
 	// Single is true for a file with request.url instead of routes: a false
 	// condition then skips the step rather than asking Otherwise.
 	Single bool
+	// Lookup asks whether a forward call happened; nil where that cannot be asked.
+	Lookup *LookupCall
 	// Redact names the fields that are kept sealed and shown masked.
 	Redact Redact
 
@@ -141,6 +143,10 @@ type Rules struct {
 	OnExhausted Reaction // Park (default) or Compensate
 	Otherwise   Reaction // no route matches: Park (default), Skip or Refuse
 	Ordering    Ordering
+
+	// Lookup says that the file has one, and LookupSettle is its settle.
+	Lookup       bool
+	LookupSettle time.Duration
 
 	// MaxAttempts and UndoMaxAttempts count all attempts, the first included.
 	MaxAttempts     int

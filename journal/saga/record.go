@@ -151,6 +151,8 @@ func (a *Aggregate) endLookup(env Env, s *Saga, t *Step, r Result) {
 		a.refuse(env, s, t, r.Class, r.Reason)
 	case r.Class == ClassNotFound && settled:
 		a.notDone(env, s, t)
+	case r.Class == ClassParked:
+		t.park("may have happened, and cannot be looked up: " + r.Reason)
 	case t.outOfPatience(env):
 		t.park("may have happened, and its lookup does not tell: " + r.Reason)
 	default:
