@@ -41,6 +41,10 @@ type ClientConfig struct {
 	// ask every time.
 	UnknownFor time.Duration
 
+	// KnownFile keeps what the registry has answered, so that a start while it is away goes on with what is known. It holds schemas and
+	// no secrets. Zero: none. A registry that is replaced by another one under the same URL needs the file to be removed.
+	KnownFile string
+
 	// Logger. Nil: nothing is logged.
 	Logger *slog.Logger
 }
@@ -92,6 +96,7 @@ type Client struct {
 	log     *slog.Logger
 	timeout time.Duration
 	unknown unknownIDs
+	known   *known
 
 	flight  singleflight.Group
 	writers sync.Map // int -> *writer
@@ -126,6 +131,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	return &Client{
 		sr: client, http: hc, log: cfg.Logger, timeout: cfg.Timeout,
 		unknown: unknownIDs{ttl: cfg.UnknownFor},
+		known:   openKnown(context.Background(), cfg.KnownFile, cfg.URLs, cfg.Logger),
 	}, nil
 }
 
@@ -166,19 +172,31 @@ func (c *Client) idOf(ctx context.Context, m *message) (int, error) {
 		if notFound(err, codeSubject, codeVersion, codeSchema) {
 			return nil, &NotRegisteredError{Subject: m.Subject}
 		}
-		if err != nil {
-			return nil, unavailable("subject "+m.Subject, err)
+		if err == nil && found.ID <= 0 {
+			err = errors.New("the reply has no schema id")
 		}
-		if found.ID <= 0 {
-			return nil, unavailable("subject "+m.Subject, errors.New("the reply has no schema id"))
+		if err != nil {
+			return c.knownID(ctx, m, unavailable("subject "+m.Subject, err))
 		}
 		c.learn(m, found.ID)
+		c.known.learnID(ctx, m, found.ID)
 		return found.ID, nil
 	})
 	if err != nil {
 		return 0, err
 	}
 	return v.(int), nil
+}
+
+// knownID gives the id that an earlier run was told, or why there is none.
+func (c *Client) knownID(ctx context.Context, m *message, away error) (any, error) {
+	id, ok := c.known.id(m)
+	if !ok {
+		return nil, away
+	}
+	c.log.WarnContext(ctx, "schemas: the registry is away, going on with the id that it gave before", "subject", m.Subject, "schema_id", id, "error", away)
+	c.learn(m, id)
+	return id, nil
 }
 
 // learn remembers the id of one of our types, in both directions.

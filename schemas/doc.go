@@ -46,6 +46,9 @@
 //     where, and never quotes the payload.
 //   - [NotRegisteredError], [IncompatibleError]: set-up is missing or refused.
 //
+// A client that keeps a file ([ClientConfig.KnownFile]) starts without the
+// registry on what an earlier run was told.
+//
 // A cancelled context is returned as such and is none of these.
 //
 // # Limits

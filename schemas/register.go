@@ -101,6 +101,7 @@ func (c *Client) register(ctx context.Context, m *message, before []sr.SubjectSc
 		return Registration{}, registryError(ctx, op, m.Subject, err)
 	}
 	c.learn(m, created.ID)
+	c.known.learnID(ctx, m, created.ID)
 	r := Registration{Subject: m.Subject, ID: created.ID, Version: created.Version, New: true}
 	for _, v := range before {
 		if v.ID == created.ID && v.Version == created.Version {

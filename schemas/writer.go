@@ -2,6 +2,7 @@ package schemas
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -46,15 +47,7 @@ func (c *Client) writerByID(ctx context.Context, id int) (*writer, error) {
 		if w, ok := c.writers.Load(id); ok {
 			return w, nil
 		}
-		fetched, err := c.sr.SchemaByID(ctx, id)
-		if notFound(err, codeSchema) {
-			c.unknown.add(id)
-			return nil, &UnknownSchemaError{ID: id}
-		}
-		if err != nil {
-			return nil, unavailable(op, err)
-		}
-		w, err := c.build(ctx, id, fetched)
+		w, err := c.fetch(ctx, id, op)
 		if err != nil {
 			return nil, err
 		}
@@ -68,30 +61,63 @@ func (c *Client) writerByID(ctx context.Context, id int) (*writer, error) {
 	return v.(*writer), nil
 }
 
-func (c *Client) build(ctx context.Context, id int, fetched sr.Schema) (*writer, error) {
-	unusable := func(detail string) error {
-		return &DecodeError{Reason: ReasonSchema, SchemaID: id, Offset: -1, Detail: detail}
+// fetch asks the registry, and falls back on what it said to an earlier run.
+func (c *Client) fetch(ctx context.Context, id int, op string) (*writer, error) {
+	source, err := c.sourceOf(ctx, id, op)
+	if away, ok := errors.AsType[*UnavailableError](err); ok {
+		if before, known := c.known.source(id); known {
+			c.log.WarnContext(ctx, "schemas: the registry is away, going on with the schema that it gave before", "schema_id", id, "error", away)
+			return parseWriterSource(id, before)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	w, err := parseWriterSource(id, source)
+	if err == nil {
+		c.known.learnSource(ctx, id, source)
+	}
+	return w, err
+}
+
+// sourceOf asks for a schema and for those that it refers to.
+func (c *Client) sourceOf(ctx context.Context, id int, op string) (Source, error) {
+	fetched, err := c.sr.SchemaByID(ctx, id)
+	if notFound(err, codeSchema) {
+		c.unknown.add(id)
+		return Source{}, &UnknownSchemaError{ID: id}
+	}
+	if err != nil {
+		return Source{}, unavailable(op, err)
 	}
 	if fetched.Type != sr.TypeAvro {
-		return nil, unusable("it is a " + fetched.Type.String() + " schema, only Avro is read")
+		return Source{}, unusable(id, "it is a "+fetched.Type.String()+" schema, only Avro is read")
 	}
 	source := Source{Text: fetched.Schema}
 	seen := map[string]bool{}
 	if err := c.references(ctx, fetched.References, &source, seen, 0); err != nil {
-		return nil, err
+		return Source{}, err
 	}
 	if len(seen) > maxReferences {
-		return nil, unusable("it has too many references")
+		return Source{}, unusable(id, "it has too many references")
 	}
+	return source, nil
+}
+
+func parseWriterSource(id int, source Source) (*writer, error) {
 	schema, err := parse(source)
 	if err != nil {
-		return nil, unusable(err.Error())
+		return nil, unusable(id, err.Error())
 	}
 	w, err := newWriter(id, schema)
 	if err != nil {
-		return nil, unusable(err.Error())
+		return nil, unusable(id, err.Error())
 	}
 	return w, nil
+}
+
+func unusable(id int, detail string) error {
+	return &DecodeError{Reason: ReasonSchema, SchemaID: id, Offset: -1, Detail: detail}
 }
 
 // references appends the texts of refs to source, those they need first.

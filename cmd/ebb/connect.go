@@ -20,7 +20,8 @@ type where struct {
 
 	place
 
-	found runFile
+	found      runFile
+	schemaFile string
 }
 
 // fill takes what is missing from the run file.
@@ -86,7 +87,7 @@ func (e *env) begin(ctx context.Context, w where, conns int32) (*session, error)
 	if err != nil {
 		return nil, fmt.Errorf("connect to PostgreSQL: %w", err)
 	}
-	registry, err := schemas.NewClient(schemas.ClientConfig{URLs: w.Registry, Logger: e.log})
+	registry, err := schemas.NewClient(schemas.ClientConfig{URLs: w.Registry, KnownFile: w.schemaFile, Logger: e.log})
 	if err != nil {
 		pool.Close()
 		return nil, err

@@ -110,6 +110,17 @@ func (w *schemaWait) guard(next http.Handler) http.Handler {
 	})
 }
 
+// publishing is of roles that write events.
+type publishing struct {
+	SchemaFile string `help:"Keep what the schema registry has answered in this file, to start on it while the registry is away." env:"EBB_SCHEMA_FILE" placeholder:"FILE" type:"path"`
+}
+
+// on gives the addresses with the file.
+func (p publishing) on(w where) where {
+	w.schemaFile = p.SchemaFile
+	return w
+}
+
 // recordFlags describe the records of an outbox that is not Ebb's.
 type recordFlags struct {
 	RecordFormat  string `help:"How record values are written: avro, json, or auto for either." enum:"auto,avro,json" default:"auto" env:"EBB_RECORD_FORMAT"`

@@ -66,13 +66,14 @@ func (e *env) role(w where, v served, conns int32, add func(g *lifecycle.Group, 
 type producerCmd struct {
 	where
 	served
+	publishing
 }
 
 func (c *producerCmd) Run(e *env) error {
 	if err := c.fill(true, true); err != nil {
 		return err
 	}
-	return e.role(c.where, c.served, 20, func(g *lifecycle.Group, _ *lifecycle.Ops, mux *http.ServeMux, s *session) error {
+	return e.role(c.on(c.where), c.served, 20, func(g *lifecycle.Group, _ *lifecycle.Ops, mux *http.ServeMux, s *session) error {
 		return addProducer(g, mux, s, c.Brokers, e.log)
 	})
 }
@@ -80,6 +81,7 @@ func (c *producerCmd) Run(e *env) error {
 type consumerCmd struct {
 	where
 	served
+	publishing
 	Destination  string `help:"Name of the destination." required:""`
 	Destinations string `help:"Folder of destination files." default:"${destinations}" type:"path"`
 	Batch        int    `help:"Most claims or results of one transaction." default:"256"`
@@ -100,7 +102,7 @@ func (c *consumerCmd) Run(e *env) error {
 		return err
 	}
 	host, _ := os.Hostname()
-	return e.role(c.where, c.served, 8, func(g *lifecycle.Group, ops *lifecycle.Ops, _ *http.ServeMux, s *session) error {
+	return e.role(c.on(c.where), c.served, 8, func(g *lifecycle.Group, ops *lifecycle.Ops, _ *http.ServeMux, s *session) error {
 		file, err := c.file(e, s, set)
 		if err != nil {
 			return err
@@ -172,13 +174,14 @@ func unapplied(ctx context.Context, s *session, file *spec.Spec) error {
 type compensatorCmd struct {
 	where
 	served
+	publishing
 }
 
 func (c *compensatorCmd) Run(e *env) error {
 	if err := c.fill(true, true); err != nil {
 		return err
 	}
-	return e.role(c.where, c.served, 6, func(g *lifecycle.Group, _ *lifecycle.Ops, _ *http.ServeMux, s *session) error {
+	return e.role(c.on(c.where), c.served, 6, func(g *lifecycle.Group, _ *lifecycle.Ops, _ *http.ServeMux, s *session) error {
 		return addCompensator(g, s, c.Brokers, e.log)
 	})
 }

@@ -77,3 +77,25 @@ func TestF47(t *testing.T) {
 		})
 	}
 }
+
+// A producer that keeps what the registry has told it starts without it, and takes orders.
+func TestF47StartOnKnownSchemas(t *testing.T) {
+	t.Parallel()
+	registry := newFront(t)
+	s := startBehind(t, chain(), registry)
+	for _, r := range s.all() {
+		r.AwaitReady()
+	}
+	file := t.TempDir() + "/schemas.json"
+	args := []string{"--registry", registry.url, "--schema-file", file}
+	require.Zero(t, s.producer.Stop())
+	s.producer = s.role("producer", args...)
+	s.producer.AwaitReady()
+	require.Zero(t, s.producer.Stop())
+	registry.away(noAnswer)
+	s.producer = s.role("producer", args...)
+	s.producer.AwaitReady()
+	s.orders = harness.OrdersAt(s.ebb, s.producer)
+	s.completed(s.create(), 1)
+	s.oracle()
+}
