@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -260,9 +261,16 @@ func (h *HTTP) ended(ctx context.Context, s *spec.Spec, c consumers.Call, reques
 		h.cfg.Logger.WarnContext(ctx, "endpoint: reply lacks expected fields", slog.String("destination", c.Dest), slog.String("key", c.Key), slog.String("reason", missing))
 	}
 	if c.Dir == saga.Do {
-		out.Revert, out.Undo = h.undo(ctx, s, c, request, render.Response{Status: x.Status, Body: full}, hide)
+		var why string
+		out.Revert, out.Undo, why = h.undo(ctx, s, c, request, render.Response{Status: x.Status, Body: full}, hide)
+		out.Exchange.Err = notes(out.Exchange.Err, why)
 	}
 	return out
+}
+
+// notes joins what there is to say about a success that is not all it should be.
+func notes(list ...string) string {
+	return strings.Join(slices.DeleteFunc(list, func(s string) bool { return s == "" }), "; ")
 }
 
 // lacks names the expected fields that the reply has not got.
@@ -283,22 +291,29 @@ func lacks(answer spec.Answer, body []byte) string {
 	return "the reply lacks " + strings.Join(missing, ", ")
 }
 
-// undo renders the undo request from the reply, at the moment of success (G6).
-func (h *HTTP) undo(ctx context.Context, s *spec.Spec, c consumers.Call, request render.Request, reply render.Response, hide *call.Redactor) (saga.Revert, []byte) {
+// undo renders the undo request from the reply, at the moment of success (G6). Where it is broken, why tells so; it is kept with the
+// exchange, because the step has succeeded and only an unwinding needs it.
+func (h *HTTP) undo(
+	ctx context.Context, s *spec.Spec, c consumers.Call, request render.Request, reply render.Response, hide *call.Redactor,
+) (revert saga.Revert, content []byte, why string) {
 	in := input(c.Saga, c.EventType, c.Aggregate.ID, c.EventBody, c.EventTime, c.TraceParent)
 	out, err := render.Undo(s, c.Route, in, request, reply)
 	switch {
-	case err != nil || out.Outcome == render.OutcomeBroken:
-		return saga.RevertBroken, nil
+	case err != nil:
+		why = err.Error()
 	case out.Outcome == render.OutcomeNone:
-		return saga.RevertNone, nil
+		return saga.RevertNone, nil, ""
+	case out.Outcome == render.OutcomeBroken:
+		why = out.Reason
+	default:
+		if content, err = h.pack(out.Request, hide, place(c.Saga, c.Dest, saga.Undo)); err == nil {
+			return saga.RevertPinned, content, ""
+		}
+		why = err.Error()
 	}
-	content, err := h.pack(out.Request, hide, place(c.Saga, c.Dest, saga.Undo))
-	if err != nil {
-		h.cfg.Logger.ErrorContext(ctx, "endpoint: undo cannot be stored", slog.String("destination", c.Dest), slog.String("key", c.Key), slog.Any("error", err))
-		return saga.RevertBroken, nil
-	}
-	return saga.RevertPinned, content
+	why = "the undo cannot be built: " + why
+	h.cfg.Logger.WarnContext(ctx, "endpoint: undo is broken", slog.String("destination", c.Dest), slog.String("key", c.Key), slog.String("reason", why))
+	return saga.RevertBroken, nil, why
 }
 
 func exchange(x call.Exchange) journal.Exchange {

@@ -220,7 +220,7 @@ func TestRepliesAreReadByTheFile(t *testing.T) {
 	}{
 		{200, `{"ok":true,"receipt":"r","ref":"x"}`, saga.ClassSucceeded, saga.RevertPinned, ""},
 		{200, `{"ok":true,"ref":"x"}`, saga.ClassSucceeded, saga.RevertPinned, "the reply lacks $.receipt"},
-		{200, `{"ok":true}`, saga.ClassSucceeded, saga.RevertBroken, "the reply lacks $.receipt, $.ref"},
+		{200, `{"ok":true}`, saga.ClassSucceeded, saga.RevertBroken, "the reply lacks $.receipt, $.ref; the undo cannot be built: url: placeholder {ref}: value is absent"},
 		{200, `{"ok":false}`, saga.ClassRefused, 0, ""},
 		{200, `<html>`, saga.ClassUnknown, 0, ""},
 		{409, `{"code":"in_progress"}`, saga.ClassUnknown, 0, ""},

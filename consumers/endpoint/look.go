@@ -40,7 +40,9 @@ func (h *HTTP) look(ctx context.Context, s *spec.Spec, c consumers.Call, request
 		} else {
 			full = reply.Request.Body
 		}
-		end.Revert, end.Undo = h.undo(ctx, s, c, request, render.Response{Status: x.Status, Body: full}, hide)
+		var broken string
+		end.Revert, end.Undo, broken = h.undo(ctx, s, c, request, render.Response{Status: x.Status, Body: full}, hide)
+		end.Exchange.Err = notes(end.Exchange.Err, broken)
 	}
 	why := end.Exchange.Err
 	x.Header, x.Body = hide.Reply(x.Header, full)

@@ -35,6 +35,6 @@ func (h *HTTP) Prove(ctx context.Context, step journal.Unsettled, reply *journal
 		_, masked := hide.Reply(nil, reply.Body)
 		out.Reply = &journal.Response{Status: reply.Status, Body: masked}
 	}
-	out.Revert, out.Undo = h.undo(ctx, s, consumers.Call{Claimed: step.Claimed}, request, full, hide)
+	out.Revert, out.Undo, _ = h.undo(ctx, s, consumers.Call{Claimed: step.Claimed}, request, full, hide)
 	return out
 }
