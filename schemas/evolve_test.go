@@ -1,6 +1,8 @@
 package schemas_test
 
 import (
+	"flag"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,55 +36,56 @@ func long(logical string) string { return typed(`{"type":"long","logicalType":"`
 type pair struct {
 	name     string
 	old, new string
-	reason   string // part of ours; empty: it may be released
+	reason   string // part of our refusal; empty: it may be released
 	avro     bool
 	registry bool
+	why      string // for people
 }
 
 // evolutions is the table of docs/reference/schemas.md.
 var evolutions = []pair{
-	{"doc changed", record(fieldA), record(`{"name":"a","type":"string","doc":"x"}`), "", true, true},
-	{"field with default added", record(fieldA), record(fieldA + "," + optional), "", true, true},
-	{"default given to a field", record(fieldA), record(`{"name":"a","type":"string","default":""}`), "", true, true},
-	{"field moved", record(fieldA + "," + optional), record(optional + "," + fieldA), "", true, true},
-	{"symbol added, with a default symbol", enum(`"symbols":["NEW","PAID"],"default":"NEW"`), enum(`"symbols":["NEW","PAID","REFUNDED"],"default":"NEW"`), "", true, true},
-	{"uuid to string", typed(`{"type":"string","logicalType":"uuid"}`), typed(`"string"`), "", true, true},
+	{"doc changed", record(fieldA), record(`{"name":"a","type":"string","doc":"x"}`), "", true, true, "a new version all the same: registries take it for another schema"},
+	{"field with default added", record(fieldA), record(fieldA + "," + optional), "", true, true, "old readers pass over it, new ones take the default"},
+	{"default given to a field", record(fieldA), record(`{"name":"a","type":"string","default":""}`), "", true, true, "nobody takes it: every version writes the field"},
+	{"field moved", record(fieldA + "," + optional), record(optional + "," + fieldA), "", true, true, "fields are found by name"},
+	{"symbol added, with a default symbol", enum(`"symbols":["NEW","PAID"],"default":"NEW"`), enum(`"symbols":["NEW","PAID","REFUNDED"],"default":"NEW"`), "", true, true, "old readers of the type take the default symbol, by the schema's own word"},
+	{"uuid to string", typed(`{"type":"string","logicalType":"uuid"}`), typed(`"string"`), "", true, true, "text with or without its logical type"},
 
-	{"field without default added", record(fieldA), record(fieldA + `,{"name":"b","type":"string"}`), "b: reader field has no default", false, false},
-	{"required field dropped", record(fieldA + `,{"name":"b","type":"string"}`), record(fieldA), "b: reader field has no default", false, false},
-	{"optional field dropped", record(fieldA + "," + optional), record(fieldA), "dropped or renamed", true, true},
-	{"field renamed without alias", record(fieldA), record(`{"name":"b","type":"string"}`), "reader field has no default", false, false},
-	{"optional field renamed without alias", record(optional), record(`{"name":"c","type":["null","string"],"default":null}`), "dropped or renamed", true, true},
-	{"field renamed with alias", record(fieldA), record(`{"name":"b","type":"string","aliases":["a"]}`), "reader field has no default", false, false},
-	{"optional field renamed with alias", record(optional), record(`{"name":"c","type":["null","string"],"default":null,"aliases":["b"]}`), "renamed to c", true, true},
-	{"record renamed", record(fieldA), strings.Replace(record(fieldA), `"R"`, `"S"`, 1), "names do not match", false, false},
-	{"namespace changed", record(fieldA), strings.Replace(record(fieldA), `"t"`, `"u"`, 1), "was called t.R", true, true},
-	{"symbol added", enum(`"symbols":["NEW","PAID"]`), enum(`"symbols":["NEW","PAID","REFUNDED"]`), `"REFUNDED" not in reader`, false, false},
-	{"symbol dropped", enum(`"symbols":["NEW","PAID"]`), enum(`"symbols":["NEW"]`), `"PAID" not in reader`, false, false},
-	{"symbol dropped, with a default symbol", enum(`"symbols":["NEW","PAID"],"default":"NEW"`), enum(`"symbols":["NEW"],"default":"NEW"`), "PAID is dropped", true, true},
-	{"default symbol changed", enum(`"symbols":["NEW","PAID"],"default":"NEW"`), enum(`"symbols":["NEW","PAID"],"default":"PAID"`), "default symbol changes", true, true},
-	{"int to long", typed(`"int"`), typed(`"long"`), "int", false, false},
-	{"long to int", typed(`"long"`), typed(`"int"`), "long", false, false},
-	{"long to double", typed(`"long"`), typed(`"double"`), "double", false, false},
-	{"string to bytes", typed(`"string"`), typed(`"bytes"`), "base64", true, true},
-	{"null allowed", typed(`"string"`), typed(`["null","string"]`), "null", false, false},
-	{"null forbidden", typed(`["null","string"]`), typed(`"string"`), "null", false, false},
-	{"branch added", typed(`["null","string"]`), typed(`["null","string","long"]`), "branch", false, false},
-	{"branches change places", typed(`["null","string"]`), typed(`["string","null"]`), "change places", true, true},
-	{"branches of a number change places", typed(`["float","double"]`), typed(`["double","float"]`), "change places", true, true},
-	{"default changed", record(`{"name":"a","type":"int","default":1}`), record(`{"name":"a","type":"int","default":2}`), "default changes", true, true},
-	{"default taken away", record(`{"name":"a","type":"int","default":1}`), record(`{"name":"a","type":"int"}`), "default changes", true, true},
-	{"scale changed", decimal(2), decimal(3), "precision or scale", false, true},
-	{"precision changed", decimal(2), strings.Replace(decimal(2), `:9`, `:12`, 1), "precision or scale", false, true},
-	{"decimal to bytes", decimal(2), typed(`"bytes"`), "meaning changes", true, true},
-	{"decimal to text", decimal(2), typed(`"string"`), "meaning changes", true, true},
-	{"microseconds to milliseconds", long("timestamp-micros"), long("timestamp-millis"), "meaning changes", true, true},
-	{"instant to local time", long("timestamp-micros"), long("local-timestamp-micros"), "meaning changes", true, true},
-	{"instant to number", long("timestamp-micros"), typed(`"long"`), "meaning changes", true, true},
-	{"amount to plain decimal", decimal(2), strings.Replace(decimal(2), `"scale"`, `"ebb.money":false,"scale"`, 1), "ebb.money", true, true},
-	{"fixed of another size", typed(`{"type":"fixed","name":"F","size":4}`), typed(`{"type":"fixed","name":"F","size":5}`), "size", false, false},
-	{"array to map", typed(`{"type":"array","items":"int"}`), typed(`{"type":"map","values":"int"}`), "array", false, false},
-	{"default null as text", record(fieldA), record(fieldA + `,{"name":"b","type":["string","null"],"default":"null"}`), `the text "null"`, true, true},
+	{"field without default added", record(fieldA), record(fieldA + `,{"name":"b","type":"string"}`), "b: reader field has no default", false, false, "old data does not have it"},
+	{"required field dropped", record(fieldA + `,{"name":"b","type":"string"}`), record(fieldA), "b: reader field has no default", false, false, "old readers need it"},
+	{"optional field dropped", record(fieldA + "," + optional), record(fieldA), "dropped or renamed", true, true, "old readers would take the default for a value; keep it and say so in its doc"},
+	{"field renamed without alias", record(fieldA), record(`{"name":"b","type":"string"}`), "reader field has no default", false, false, "old readers need the old name"},
+	{"optional field renamed without alias", record(optional), record(`{"name":"c","type":["null","string"],"default":null}`), "dropped or renamed", true, true, "each version would read its default instead of the other's value"},
+	{"field renamed with alias", record(fieldA), record(`{"name":"b","type":"string","aliases":["a"]}`), "reader field has no default", false, false, "old readers do not know the alias"},
+	{"optional field renamed with alias", record(optional), record(`{"name":"c","type":["null","string"],"default":null,"aliases":["b"]}`), "renamed to c", true, true, "old readers do not know the alias and would take their default"},
+	{"record renamed", record(fieldA), strings.Replace(record(fieldA), `"R"`, `"S"`, 1), "names do not match", false, false, "another type"},
+	{"namespace changed", record(fieldA), strings.Replace(record(fieldA), `"t"`, `"u"`, 1), "was called t.R", true, true, "records are told apart by full name"},
+	{"symbol added", enum(`"symbols":["NEW","PAID"]`), enum(`"symbols":["NEW","PAID","REFUNDED"]`), `"REFUNDED" not in reader`, false, false, "old readers stop at the new symbol, often long after the release"},
+	{"symbol dropped", enum(`"symbols":["NEW","PAID"]`), enum(`"symbols":["NEW"]`), `"PAID" not in reader`, false, false, "old data has it"},
+	{"symbol dropped, with a default symbol", enum(`"symbols":["NEW","PAID"],"default":"NEW"`), enum(`"symbols":["NEW"],"default":"NEW"`), "PAID is dropped", true, true, "old data would be read as the default symbol"},
+	{"default symbol changed", enum(`"symbols":["NEW","PAID"],"default":"NEW"`), enum(`"symbols":["NEW","PAID"],"default":"PAID"`), "default symbol changes", true, true, "an unknown symbol would be read as either"},
+	{"int to long", typed(`"int"`), typed(`"long"`), "int", false, false, "old readers cannot hold it"},
+	{"long to int", typed(`"long"`), typed(`"int"`), "long", false, false, "old data does not fit"},
+	{"long to double", typed(`"long"`), typed(`"double"`), "double", false, false, "digits would be lost"},
+	{"string to bytes", typed(`"string"`), typed(`"bytes"`), "base64", true, true, "text would become base64 in JSON"},
+	{"null allowed", typed(`"string"`), typed(`["null","string"]`), "null", false, false, "old readers cannot take null"},
+	{"null forbidden", typed(`["null","string"]`), typed(`"string"`), "null", false, false, "old data has it"},
+	{"branch added", typed(`["null","string"]`), typed(`["null","string","long"]`), "branch", false, false, "old readers cannot take it"},
+	{"branches change places", typed(`["null","string"]`), typed(`["string","null"]`), "change places", true, true, "the default of a field is a value of the first branch"},
+	{"branches of a number change places", typed(`["float","double"]`), typed(`["double","float"]`), "change places", true, true, "a number may go to another branch and lose digits"},
+	{"default changed", record(`{"name":"a","type":"int","default":1}`), record(`{"name":"a","type":"int","default":2}`), "default changes", true, true, "data without the field would be read as two values"},
+	{"default taken away", record(`{"name":"a","type":"int","default":1}`), record(`{"name":"a","type":"int"}`), "default changes", true, true, "data without the field could not be read"},
+	{"scale changed", decimal(2), decimal(3), "precision or scale", false, true, "12.34 would become 1.234"},
+	{"precision changed", decimal(2), strings.Replace(decimal(2), `:9`, `:12`, 1), "precision or scale", false, true, "Avro asks for the same; old readers refuse more digits"},
+	{"decimal to bytes", decimal(2), typed(`"bytes"`), "meaning changes", true, true, "an amount would become base64"},
+	{"decimal to text", decimal(2), typed(`"string"`), "meaning changes", true, true, "an amount would become unreadable text"},
+	{"microseconds to milliseconds", long("timestamp-micros"), long("timestamp-millis"), "meaning changes", true, true, "times would be off by a factor of 1000"},
+	{"instant to local time", long("timestamp-micros"), long("local-timestamp-micros"), "meaning changes", true, true, "times would be off by a time zone"},
+	{"instant to number", long("timestamp-micros"), typed(`"long"`), "meaning changes", true, true, "a time would become a number in JSON"},
+	{"amount to plain decimal", decimal(2), strings.Replace(decimal(2), `"scale"`, `"ebb.money":false,"scale"`, 1), "ebb.money", true, true, "12.30 would become 12.3000"},
+	{"fixed of another size", typed(`{"type":"fixed","name":"F","size":4}`), typed(`{"type":"fixed","name":"F","size":5}`), "size", false, false, "the bytes after it would be read wrongly"},
+	{"array to map", typed(`{"type":"array","items":"int"}`), typed(`{"type":"map","values":"int"}`), "array", false, false, "another type"},
+	{"default null as text", record(fieldA), record(fieldA + `,{"name":"b","type":["string","null"],"default":"null"}`), `the text "null"`, true, true, "text, where null was meant"},
 }
 
 // Field case F46: what may not be released is refused, also where resolution rules or a registry let it pass.
@@ -139,6 +142,40 @@ func readsBack(t *testing.T, writer, reader string) {
 		require.NoError(t, err)
 		require.Empty(t, rest)
 	})
+}
+
+var update = flag.Bool("update", false, "write the table of docs/reference/schemas.md")
+
+const (
+	referenceFile = "../docs/reference/schemas.md"
+	tableBegins   = "<!-- the table -->\n"
+	tableEnds     = "<!-- end of the table -->\n"
+)
+
+// TestReferenceTable holds the table of the reference against the pairs above.
+func TestReferenceTable(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(referenceFile)
+	require.NoError(t, err)
+	before, rest, ok := strings.Cut(string(text), tableBegins)
+	require.True(t, ok)
+	table, after, ok := strings.Cut(rest, tableEnds)
+	require.True(t, ok)
+	if *update {
+		require.NoError(t, os.WriteFile(referenceFile, []byte(before+tableBegins+pairsTable()+tableEnds+after), 0o600))
+		return
+	}
+	require.Equal(t, pairsTable(), table, "go test ./schemas -run ReferenceTable -update writes it")
+}
+
+func pairsTable() string {
+	mark := map[bool]string{true: "passes", false: "refused"}
+	var b strings.Builder
+	b.WriteString("| change | here | resolution rules | checker without logical types | why |\n|---|---|---|---|---|\n")
+	for _, p := range evolutions {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", p.name, mark[p.reason == ""], mark[p.avro], mark[p.registry], p.why)
+	}
+	return b.String()
 }
 
 func TestReleased(t *testing.T) {
