@@ -168,6 +168,25 @@ func TestNewDestination(t *testing.T) {
 	require.Len(t, doc["next"], 4)
 }
 
+func TestConfigCheckAsJSON(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("destination: x\nurll: y\n"), 0o600))
+	status, stdout, stderr := ebb(t, "config", "check", dir, "--json")
+	require.Equal(t, exitUsage, status)
+	docs := documents(t, stdout)
+	require.Greater(t, len(docs), 1, "every problem is a document")
+	for _, d := range docs {
+		require.Equal(t, path, d["file"])
+		require.NotEmpty(t, d["message"])
+	}
+	require.Contains(t, stderr, fmt.Sprintf(`%d problems`, len(docs)))
+	status, stdout, stderr = ebb(t, "config", "check", "testdata/destinations", "--json")
+	require.Equal(t, exitOK, status, stderr)
+	require.Equal(t, "billing", documents(t, stdout)[0]["destination"])
+}
+
 // TestCompletionHasEveryCommand: the scripts know the whole model; how they complete is tested beside them.
 func TestCompletionHasEveryCommand(t *testing.T) {
 	t.Parallel()

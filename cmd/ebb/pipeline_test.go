@@ -29,19 +29,20 @@ var update = flag.Bool("update", false, "write golden files")
 type pipeline struct {
 	t    *testing.T
 	data string
+	slot string
 	run  runFile
 }
 
 func startPipeline(t *testing.T) *pipeline {
 	t.Helper()
-	p := &pipeline{t: t, data: t.TempDir()}
+	p := &pipeline{t: t, data: t.TempDir(), slot: testkit.Name(t, "slot")}
 	ctx, stop := context.WithCancel(context.Background())
 	var out, errs bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
 		ended <- run(ctx, []string{
 			"up", "--quiet", "--data", p.data, "--http", "127.0.0.1:0", "--sim-http", "127.0.0.1:0", "--destinations", "testdata/destinations",
-			"--postgres", testkit.DB(t), "--slot", testkit.Name(t, "slot"), "--log-level", "warn",
+			"--postgres", testkit.DB(t), "--slot", p.slot, "--log-level", "warn",
 		}, &out, &errs)
 	}()
 	t.Cleanup(func() {
@@ -226,6 +227,28 @@ func TestCommandsOnARunningPipeline(t *testing.T) {
 		require.Equal(t, map[string]any{"CONFIRMED": json.Number("8"), "CANCELLED": json.Number("4")}, report[0]["ends"])
 		golden(t, "sim-load.shape", shape(report...))
 		golden(t, "sim-load", p.ok("sim", "load", "--rate", "0", "--count", "2", "--mix", "domestic=1"))
+	})
+	t.Run("setting up again changes nothing", func(t *testing.T) {
+		for name, args := range map[string][]string{
+			"migrate": {"migrate", "--slot", p.slot}, "topics-apply": {"topics", "apply"}, "schemas-apply": {"schemas", "apply"}, "schemas-check": {"schemas", "check"},
+			"config-apply": {"config", "apply", "testdata/destinations"},
+		} {
+			if name == "schemas-check" { // asks no running Ebb
+				status, out, stderr := ebb(t, append(args, "--json")...)
+				require.Equal(t, exitOK, status, stderr)
+				golden(t, name+".shape", shape(documents(t, out)...))
+				continue
+			}
+			docs := p.lines(args...)
+			golden(t, name+".shape", shape(docs...))
+			for _, made := range []string{"publicationMade", "slotMade", "created", "new"} {
+				for _, d := range docs {
+					require.NotEqual(t, true, d[made], "%s: %v", name, d)
+				}
+			}
+			require.NotEmpty(t, p.ok(args...))
+		}
+		require.Equal(t, "unchanged", p.lines("config", "apply", "testdata/destinations", "--dry-run")[0]["action"])
 	})
 	t.Run("what does not exist", func(t *testing.T) {
 		for _, args := range [][]string{{"order", "show", "999"}, {"saga", "show", "999"}, {"dlq", "show", "999"}, {"sim", "faults", "clear", "f999"}} {

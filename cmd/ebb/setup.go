@@ -188,7 +188,7 @@ type configCmd struct {
 }
 
 type configCheckCmd struct {
-	Dir string `arg:"" help:"Folder of destination files." default:"${destinations}" type:"path"`
+	Dir string `arg:"" help:"Folder of destination files; problems name it as it is given." default:"${destinations}"`
 }
 
 // Help says what is printed.
@@ -201,7 +201,7 @@ Example:
 }
 
 func (c *configCheckCmd) Run(e *env) error {
-	set, err := spec.LoadDir(c.Dir)
+	set, err := loadForCheck(c.Dir)
 	if err != nil {
 		return e.problems(err)
 	}
