@@ -34,4 +34,8 @@
 //
 // When the database is away, polls wait, results wait in memory, and leases are not expired until this process has been connected
 // for as long as one lasts. When Kafka is away, claims and calls go on.
+//
+// When the schema registry is away, or refuses our credentials, a record with an unknown schema id holds its partition, and Reading says
+// so. A record that cannot be read becomes a dead letter, byte for byte, and reading goes on behind it; one with a schema id that the
+// registry does not have does so after some tries. A null value is passed over and counted.
 package consumers

@@ -6,6 +6,8 @@
 //	assigned ─▶ start = lower of (journal's offset, group's offset), the one that exists, else the reader's first offset
 //	poll ─▶ Take (durable, with the offset behind it, in one transaction) ─▶ mark for the group's commit ─▶ next poll
 //
+// What a record says beside its value is read by an Envelope, which names the headers of outboxes that are not Ebb's.
+//
 // # Invariants
 //
 //   - G2: a record is marked for the group's commit only after Take has returned nil.
@@ -17,5 +19,6 @@
 //
 // Take is called again with the same records until it succeeds or the reader is stopped. A topic that was made again under its
 // name, also while it is read, and a place beyond the topic's end, end Run with an error that names the way out: going on would skip
-// or repeat events. Records that the topic lost before they were read are reported as an error, and reading goes on behind them.
+// or repeat events. A record whose key or headers are not as they should be is a fault with a text, never an error: it is put aside as
+// it came. Records that the topic lost before they were read are reported as an error, and reading goes on behind them.
 package intake

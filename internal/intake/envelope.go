@@ -79,24 +79,27 @@ type Meta struct {
 
 // Read reads key and headers. The text says what is wrong with them, "" if nothing is, without any value of the record.
 func (e Envelope) Read(r *kgo.Record) (Meta, string) {
-	names := e.withDefaults()
+	named := e.Version != ""
+	e = e.withDefaults()
 	h := Headers(r)
 	var m Meta
-	for _, step := range []func(*Meta) string{
-		func(m *Meta) (fault string) { m.ID, fault = readID(names.ID, h); return fault },
-		func(m *Meta) (fault string) { m.Type, fault = names.readType(h); return fault },
-		func(m *Meta) (fault string) { m.Key, fault = readKey(r); return fault },
-		func(m *Meta) (fault string) {
-			m.Version, fault = names.readVersion(h, r, e.Version != "")
-			return fault
-		},
-		func(m *Meta) (fault string) { m.Time, fault = names.readTime(h); return fault },
-	} {
-		if fault := step(&m); fault != "" {
-			return Meta{}, fault
-		}
+	var fault string
+	if m.ID, fault = readID(e.ID, h); fault != "" {
+		return Meta{}, fault
 	}
-	if parent, ok := text(h, names.TraceParent); ok && len(parent) <= MaxHeader {
+	if m.Type, fault = e.readType(h); fault != "" {
+		return Meta{}, fault
+	}
+	if m.Key, fault = readKey(r); fault != "" {
+		return Meta{}, fault
+	}
+	if m.Version, fault = e.readVersion(h, r, named); fault != "" {
+		return Meta{}, fault
+	}
+	if m.Time, fault = e.readTime(h); fault != "" {
+		return Meta{}, fault
+	}
+	if parent, ok := text(h, e.TraceParent); ok && len(parent) <= MaxHeader {
 		m.TraceParent = parent
 	}
 	return m, ""
