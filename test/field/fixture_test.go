@@ -26,6 +26,7 @@ type file struct {
 	attempts   int    // 4
 	patience   string // 15m
 	revert     string // instead of the destination's own, indented by two
+	lookup     string // a line of its own
 }
 
 func chain() *fixture {
@@ -82,6 +83,9 @@ func (d *file) text(name string) string {
 		attempts = 4
 	}
 	line("retry: { max_attempts: %d, base: 40ms, max: 200ms, retry_after: { cap: 50ms } }", attempts)
+	if d.lookup != "" {
+		line("%s", d.lookup)
+	}
 	if name == "billing" {
 		b.WriteString(billingRoutes)
 		return b.String()
