@@ -137,7 +137,7 @@ func (c *Consumer) attempt(ctx context.Context, m flight, deadline time.Time) {
 		c.giveBack(ctx, m, end.Exchange.Sent)
 		return
 	}
-	interrupted := ctx.Err() != nil && end.Class != saga.ClassSucceeded && end.Class != saga.ClassRefused
+	interrupted := ctx.Err() != nil && !answered(end.Class)
 	if interrupted || end.HeldBack {
 		c.giveBack(ctx, m, end.Exchange.Sent)
 		return
@@ -189,10 +189,15 @@ func (c *Consumer) call(ctx context.Context, m journal.Claimed, deadline time.Ti
 // Key is the Idempotency-Key of every attempt of a step (G4).
 func Key(m journal.Claimed) string { return saga.Key(m.Saga, m.Dest, m.Dir) }
 
+// answered tells whether the destination has dealt with the call, or with the question.
+func answered(c saga.Class) bool {
+	return c == saga.ClassSucceeded || c == saga.ClassRefused || c == saga.ClassPending || c == saga.ClassNotFound
+}
+
 // judge lets breaker and health know about the end, and tells whether a fault is the step's own, or falls to an outage.
 func (c *Consumer) judge(ctx context.Context, m journal.Claimed, end Ended) (healthy, outage bool) {
 	now, id := time.Now(), stepID{m.Saga, m.Dir}
-	if end.Class == saga.ClassSucceeded || end.Class == saga.ClassRefused {
+	if answered(end.Class) {
 		c.health.answered(id, now)
 	} else {
 		healthy = c.health.faulted(id, now)

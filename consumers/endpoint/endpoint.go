@@ -180,6 +180,7 @@ func createdAt(id saga.ID, at time.Time) time.Time {
 var classes = map[call.Class]saga.Class{
 	call.Succeeded: saga.ClassSucceeded, call.Refused: saga.ClassRefused, call.Retry: saga.ClassRetry,
 	call.NotSent: saga.ClassNotSent, call.Unknown: saga.ClassUnknown, call.Misconfigured: saga.ClassMisconfigured,
+	call.Pending: saga.ClassPending,
 }
 
 // Attempt makes one call.

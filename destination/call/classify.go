@@ -22,6 +22,8 @@ const (
 	NotSent Class = "NOT_SENT"
 	// Unknown: the work may have been done.
 	Unknown Class = "UNKNOWN"
+	// Pending: accepted, and not done yet.
+	Pending Class = "PENDING"
 	// Misconfigured: our side or our set-up is at fault, not the order.
 	Misconfigured Class = "MISCONFIGURED"
 )
@@ -79,7 +81,7 @@ func Classify(end End) Verdict {
 		return Verdict{Class: Unknown, Maybe: true}
 	}
 	if class, ok := byRule(end); ok {
-		return Verdict{Class: class, Maybe: class == Unknown || class == Retry && end.MayHaveHappened}
+		return Verdict{Class: class, Maybe: class == Unknown || class == Pending || class == Retry && end.MayHaveHappened}
 	}
 	return byStanding(end)
 }
@@ -87,7 +89,7 @@ func Classify(end End) Verdict {
 // meanings turn the words of a file into classes.
 var meanings = map[spec.Meaning]Class{
 	spec.MeansSucceeded: Succeeded, spec.MeansRefused: Refused, spec.MeansRetry: Retry,
-	spec.MeansUnknown: Unknown, spec.MeansMisconfigured: Misconfigured,
+	spec.MeansUnknown: Unknown, spec.MeansMisconfigured: Misconfigured, spec.MeansPending: Pending,
 }
 
 // byRule asks the file: its rules first, then what makes a 2xx a success.
@@ -97,16 +99,20 @@ func byRule(end End) (Class, bool) {
 			return meanings[rule.As], true
 		}
 	}
-	success, failure := end.Answer.SuccessWhen, end.Answer.FailureWhen
+	success, failure, pending := end.Answer.SuccessWhen, end.Answer.FailureWhen, end.Answer.PendingWhen
 	switch {
-	case end.Status < 200 || end.Status > 299 || success == nil && failure == nil:
+	case end.Status < 200 || end.Status > 299 || success == nil && failure == nil && pending == nil:
 		return "", false
 	case !end.Reply.IsJSON():
 		// What the file wants to know is not there to be read: the work may
 		// have been done, and an undo may be due.
 		return Unknown, true
+	case pending != nil && end.Reply.Matches(pending):
+		return Pending, true
 	case failure != nil && end.Reply.Matches(failure), success != nil && !end.Reply.Matches(success):
 		return Refused, true
+	case success == nil && failure == nil:
+		return "", false
 	}
 	return Succeeded, true
 }
@@ -122,6 +128,9 @@ func byStanding(end End) Verdict {
 	case end.Status == http.StatusConflict && end.MayHaveHappened:
 		// Our own earlier request may be the one in progress.
 		return Verdict{Class: Retry, Maybe: true}
+	case end.Status == http.StatusAccepted && end.Answer.Polled:
+		// Accepted is not done, and there is a way to ask.
+		return Verdict{Class: Pending, Maybe: true}
 	case end.Status == http.StatusServiceUnavailable && end.RetryAfter:
 		// Whoever names a time to come back has not taken the request.
 		return Verdict{Class: Retry}

@@ -61,6 +61,10 @@ func TestClassifyCircumstances(t *testing.T) {
 		{"503 with a wait", with(reply(call.Do, "POST", 503), wait), call.Verdict{Class: call.Retry}},
 		{"500 with a wait", with(reply(call.Do, "POST", 500), wait), call.Verdict{Class: call.Unknown, Maybe: true}},
 		{"429 with a wait", with(reply(call.Do, "POST", 429), wait), call.Verdict{Class: call.Retry}},
+		{"202 is done where nobody can be asked", reply(call.Do, "POST", 202), call.Verdict{Class: call.Succeeded}},
+		{"202 is pending where it can", with(reply(call.Do, "POST", 202), func(e *call.End) { e.Answer.Polled = true }),
+			call.Verdict{Class: call.Pending, Maybe: true}},
+		{"200 is done", with(reply(call.Do, "POST", 200), func(e *call.End) { e.Answer.Polled = true }), call.Verdict{Class: call.Succeeded}},
 		{"200 after maybe", with(reply(call.Do, "POST", 200), maybe), call.Verdict{Class: call.Succeeded}},
 	}
 	for _, c := range cases {

@@ -81,3 +81,30 @@ classify:
 	gone.Answer = answer(t, "classify: [ { status: 404, as: refused } ]")
 	require.Equal(t, call.Refused, call.Classify(gone).Class, "a rule of the undo comes before the default of a DELETE")
 }
+
+func TestPendingRules(t *testing.T) {
+	t.Parallel()
+	rules := answer(t, `
+lookup: { url: "/a/{idempotencyKey}" }
+pending_when: { path: $.status, op: eq, value: accepted }
+classify: [ { status: 409, when: { path: $.code, op: eq, value: in_progress }, as: pending } ]
+`)
+	for _, c := range []struct {
+		status int
+		body   string
+		want   call.Class
+	}{
+		{200, `{"status":"accepted"}`, call.Pending},
+		{200, `{"status":"captured"}`, call.Succeeded},
+		{202, `{}`, call.Pending},
+		{409, `{"code":"in_progress"}`, call.Pending},
+		{409, `{}`, call.Refused},
+		{200, `<html>`, call.Unknown},
+	} {
+		got := call.Classify(call.End{
+			Direction: call.Do, Method: "POST", Sent: true, Status: c.status, Complete: true, Answer: rules, Reply: render.ParseReply([]byte(c.body)),
+		})
+		require.Equal(t, c.want, got.Class, "%d %s", c.status, c.body)
+		require.Equal(t, c.want == call.Pending || c.want == call.Unknown, got.Maybe)
+	}
+}

@@ -15,6 +15,7 @@ const (
 	MeansRefused       Meaning = "refused"       // a definite no; the work is not done
 	MeansRetry         Meaning = "retry"         // not taken; later again
 	MeansUnknown       Meaning = "unknown"       // may have been done
+	MeansPending       Meaning = "pending"       // accepted; its lookup tells how it ends
 	MeansMisconfigured Meaning = "misconfigured" // our set-up is at fault
 )
 
@@ -27,6 +28,10 @@ type Answer struct {
 	FailureWhen *Condition
 	// SuccessWhen must hold for a 2xx reply to be a success.
 	SuccessWhen *Condition
+	// PendingWhen makes a 2xx reply one that accepts the work and has not done it.
+	PendingWhen *Condition
+	// Polled says that a lookup can be asked: then 202 is Pending too.
+	Polled bool
 	// Expect are fields that the reply to a success should have.
 	Expect []Path
 }
@@ -54,7 +59,7 @@ func (r Rule) Has(status int) bool {
 	return len(r.Statuses) == 0
 }
 
-var answerKeys = []string{"success_when", "failure_when", "expect", "classify"}
+var answerKeys = []string{"success_when", "failure_when", "pending_when", "expect", "classify"}
 
 // answer reads how replies are read. Keys that m leaves out come from base.
 func (p *fileParser) answer(m *node, base Answer, what string) Answer {
@@ -70,13 +75,30 @@ func (p *fileParser) answer(m *node, base Answer, what string) Answer {
 	if n := m.get("failure_when"); n != nil {
 		base.FailureWhen = p.replyCondition(n, place("failure_when"))
 	}
+	if n := m.get("pending_when"); n != nil {
+		base.PendingWhen = p.replyCondition(n, place("pending_when"))
+		p.needsLookup(keyPos(m, "pending_when"), place("pending_when"), base)
+	}
 	if n := m.get("expect"); n != nil {
 		base.Expect = p.paths(n, place("expect"))
 	}
 	if n := m.get("classify"); n != nil {
 		base.Classify = p.classify(n, place("classify"))
+		for _, r := range base.Classify {
+			if r.As == MeansPending {
+				p.needsLookup(r.Pos, "as: pending in "+place("classify"), base)
+			}
+		}
 	}
 	return base
+}
+
+// needsLookup refuses what could never be settled: only a lookup tells how
+// pending work ends, and there is none for an undo.
+func (p *fileParser) needsLookup(pos Pos, what string, a Answer) {
+	if !a.Polled {
+		p.add(pos, what+" needs a lookup to ask how the work ends", "write lookup with a url, and pending_when for a forward call only")
+	}
 }
 
 // paths reads one JSONPath or a list of them.
@@ -141,10 +163,10 @@ func (p *fileParser) rule(n *node, what, example string) (Rule, bool) {
 	}
 	as := m.get("as")
 	if as == nil {
-		p.add(n.pos, what+" has no as", "allowed: succeeded, refused, retry, unknown, misconfigured")
+		p.add(n.pos, what+" has no as", "allowed: succeeded, refused, retry, unknown, pending, misconfigured")
 		return r, false
 	}
-	r.As = choice(p.reader, as, what+".as", MeansSucceeded, MeansRefused, MeansRetry, MeansUnknown, MeansMisconfigured)
+	r.As = choice(p.reader, as, what+".as", MeansSucceeded, MeansRefused, MeansRetry, MeansUnknown, MeansPending, MeansMisconfigured)
 	if r.As == MeansRefused && r.When == nil && r.Has(500) {
 		p.warn(n.pos, what+" takes a server error for a refusal: work that was done all the same would not be undone", "add a when that tells a definite no, or write as: unknown")
 	}

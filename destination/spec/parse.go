@@ -45,7 +45,7 @@ var topKeys = []string{
 	"destination", "on", "after", "base_url", "auth", "headers", "request", "when", "revert",
 	"routes", "otherwise", "idempotent", "timeout", "concurrency", "rate_limit", "retry",
 	"patience", "on_refused", "on_exhausted", "ordering",
-	"success_when", "failure_when", "expect", "classify", "lookup", "redact",
+	"success_when", "failure_when", "pending_when", "expect", "classify", "lookup", "redact",
 }
 
 // callKeys are those of a call, wherever it is written.
@@ -200,7 +200,7 @@ func (p *fileParser) routes(root *node) {
 		p.spec.rules.Lookup, p.spec.rules.LookupSettle = true, p.spec.Lookup.Settle
 	}
 	request := p.fields(root.get("request"), "request", callKeys...)
-	answer := p.answer(root, Answer{}, "")
+	answer := p.answer(root, Answer{Polled: root.get("lookup") != nil}, "")
 	list := root.get("routes")
 	if list == nil {
 		p.single(root, request, common, answer)

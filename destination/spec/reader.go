@@ -46,7 +46,7 @@ func (r *reader) fields(n *node, what string, known ...string) *node {
 
 // reserved keys have a meaning in the format but not yet in this version.
 var reserved = []string{
-	"pending_when", "pivot", "valid_until", "breaker", "brake", "tombstones",
+	"pivot", "valid_until", "breaker", "brake", "tombstones",
 }
 
 func (r *reader) unknownKey(p pair, what string, known []string) {

@@ -146,6 +146,10 @@ func (w *world) endCall(m move) {
 		if !was.asks() {
 			w.land(e, d, dir, m.kind == moveYes)
 		}
+	case moveAccepted:
+		w.faults++
+		w.net[e][d][dir]++
+		w.record(e, d, dir, was, saga.Result{Class: saga.ClassPending, Reason: "status 202"})
 	case moveUnsure:
 		w.faults++
 		w.record(e, d, dir, was, saga.Result{Class: saga.ClassUnknown, Reason: "the lookup failed"})

@@ -32,6 +32,7 @@ const (
 	moveNotSent       // no connection
 	moveMisconfigured //
 	moveExpire        // the lease runs out: of a worker that is gone, or frozen
+	moveAccepted      // the API accepts the request, and will do it, or not
 	moveUnsure        // a lookup does not tell
 	moveNotFound      // a lookup finds nothing
 	moveLandYes       // a delayed request is processed
@@ -51,7 +52,7 @@ var moveNames = [...]string{
 	"", "reads", "cancel", "compensator takes", "compensator takes, message to come again:", "message lost:", "claim", "cannot render",
 	"nothing to send", "API says yes", "API says no", "record", "reply lost", "crash with the reply", "timeout, request under way",
 	"crash, request under way", "crash before send", "shutdown before send", "shutdown after send", "API says later", "no connection",
-	"misconfigured", "lease out", "lookup does not tell", "lookup finds nothing", "delayed request lands, yes", "delayed request lands, no", "delayed request lost",
+	"misconfigured", "lease out", "accepted", "lookup does not tell", "lookup finds nothing", "delayed request lands, yes", "delayed request lands, no", "delayed request lost",
 	"operator retries", "operator sees that it happened", "operator sees that it did not", "operator does by hand", "operator waives",
 	"operator unwinds", "deadline passes", "time passes",
 }
@@ -371,6 +372,9 @@ func (w *world) unluckyMoves(out []move, m move, current bool) []move {
 		add(moveCrashUnsent)
 		add(moveReleaseUnsent)
 		add(moveReleaseSent)
+		if m.dir == do && w.rules[m.d].Lookup {
+			add(moveAccepted)
+		}
 	}
 	if int(w.parks) < w.b.parks && current {
 		add(movePark)
