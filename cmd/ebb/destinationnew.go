@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/ebbline/ebb/cmd/ebb/internal/scaffold"
 )
@@ -12,6 +14,7 @@ type destinationNewCmd struct {
 	Dir   string   `help:"Folder of destination files." default:"${destinations}" placeholder:"DIR"`
 	On    []string `help:"Event types that it gets." default:"OrderCreated" placeholder:"TYPE"`
 	After []string `help:"Destinations that settle before it." placeholder:"NAME"`
+	Test  bool     `help:"Also write a Go test that sends what the file says to a fake of the destination."`
 }
 
 // Help has examples.
@@ -21,6 +24,7 @@ func (destinationNewCmd) Help() string {
 Examples:
 
   ebb destination new crm --after billing
+  ebb destination new crm --test && go test ./consumers/destinations
   ebb destination new mailer --dir my/destinations --on OrderCreated,OrderStatusUpdated`
 }
 
@@ -32,16 +36,20 @@ type written struct {
 }
 
 func (c *destinationNewCmd) Run(e *env) error {
-	d := scaffold.Destination{Name: c.Name, Dir: c.Dir, On: c.On, After: c.After}
-	if err := scaffold.YAML(d); err != nil {
+	d := scaffold.Destination{Name: c.Name, Dir: c.Dir, On: c.On, After: c.After, Test: c.Test}
+	files, err := scaffold.Write(d)
+	if err != nil {
 		return &usageError{err}
 	}
-	w := written{Name: c.Name, Files: []string{d.Path()}, Next: []string{
-		"ebb config check " + c.Dir,
-		"export " + d.Variable() + "=http://127.0.0.1:9000",
-		"ebb config apply " + c.Dir,
-		"ebb consumer --destination " + c.Name + " --destinations " + c.Dir,
-	}}
+	next := []string{"ebb config check " + c.Dir}
+	if c.Test {
+		next = append(next, "go test ./"+strings.TrimPrefix(filepath.ToSlash(c.Dir), "./"))
+	}
+	w := written{Name: c.Name, Files: files, Next: append(next,
+		"export "+d.Variable()+"=http://127.0.0.1:9000",
+		"ebb config apply "+c.Dir,
+		"ebb consumer --destination "+c.Name+" --destinations "+c.Dir,
+	)}
 	return one(e, w, func(out io.Writer, w written) {
 		for _, f := range w.Files {
 			fmt.Fprintf(out, "wrote %s\n", f)

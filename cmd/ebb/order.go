@@ -14,6 +14,7 @@ import (
 
 	"github.com/ebbline/ebb/cmd/ebb/internal/orderapi"
 	"github.com/ebbline/ebb/journal"
+	"github.com/ebbline/ebb/journal/saga"
 )
 
 type orderCmd struct {
@@ -272,7 +273,14 @@ func (w waiting) await(ctx context.Context, api *orderapi.Client, o orderapi.Ord
 	defer deadline.Stop()
 	look := time.NewTicker(100 * time.Millisecond)
 	defer look.Stop()
-	for !o.Settled() {
+	for {
+		next, err := api.Get(ctx, o.ID)
+		if err != nil {
+			return o, err
+		}
+		if o = next; o.Settled() && endShown(o) {
+			return o, nil
+		}
 		select {
 		case <-ctx.Done():
 			return o, ctx.Err()
@@ -280,16 +288,22 @@ func (w waiting) await(ctx context.Context, api *orderapi.Client, o orderapi.Ord
 			return o, fmt.Errorf("order %d is still %s after %s; see `ebb saga show %d`", o.ID, o.Status, w.Timeout, o.ID)
 		case <-look.C:
 		}
-		next, err := api.Get(ctx, o.ID)
-		if err != nil {
-			return o, err
+	}
+}
+
+// endShown tells whether the order's saga is shown at its end too: what Kafka has told of a commit can be known a moment before the
+// commit can be seen in the database.
+func endShown(o orderapi.Order) bool {
+	var sagas []journal.SagaView
+	if o.Attention != nil || o.SagasUnavailable || json.Unmarshal(o.Sagas, &sagas) != nil {
+		return true
+	}
+	for _, s := range sagas {
+		if state, err := saga.ParseState(s.State); s.ID == o.CreatedEvent && err == nil && state.Open() {
+			return false
 		}
-		o = next
 	}
-	if len(o.Sagas) > 0 {
-		return o, nil
-	}
-	return api.Get(ctx, o.ID)
+	return true
 }
 
 func printOrder(w io.Writer, o orderapi.Order) {

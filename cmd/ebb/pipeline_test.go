@@ -294,6 +294,10 @@ func (p *pipeline) parks(t *testing.T) {
 	made := p.lines("order", "create", "--customer", "c-5-refuse-billing", "--amount", "7", "--wait")[0]
 	require.NotNil(t, made["attention"])
 	id := made["createdEvent"].(string)
+	testkit.Eventually(t, func() (bool, string) {
+		text := p.ok("saga", "show", id)
+		return strings.Contains(text, "PARKED"), text
+	}, time.Minute)
 	golden(t, "saga-show-parked", p.ok("saga", "show", id))
 	golden(t, "saga-show.shape", shape(p.lines("saga", "show", id)...))
 	golden(t, "saga-list-attention", p.ok("saga", "list", "--attention"))

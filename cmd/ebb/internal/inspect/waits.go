@@ -69,7 +69,10 @@ func waits(v journal.SagaView, t journal.StepView, rules *saga.Rules, before []a
 	case saga.Calling:
 		return "for the destination's answer"
 	case saga.Resolving:
-		return "it may have happened: asked again under the same key" + due(t) + of(t.Reason)
+		if rules != nil && rules.Lookup && t.Direction == saga.Do.String() {
+			return "it may have happened: the destination is asked whether it did" + due(t) + of(t.Reason)
+		}
+		return "it may have happened: sent again under the same key" + due(t) + of(t.Reason)
 	case saga.Parked:
 		return "for an operator" + of(t.Reason)
 	case saga.Waiting:

@@ -1,6 +1,8 @@
 package scaffold
 
 import (
+	"bytes"
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,12 +12,57 @@ import (
 	"github.com/ebbline/ebb/destination/spec"
 )
 
+func writes(d Destination) error {
+	_, err := Write(d)
+	return err
+}
+
+var update = flag.Bool("update", false, "write the example")
+
+// TestTheExampleIsWhatIsWritten keeps package example, whose test runs with all others, as `ebb destination new crm --test` writes it.
+func TestTheExampleIsWhatIsWritten(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "example")
+	files, err := Write(Destination{Name: "crm", Dir: dir, On: []string{"OrderCreated"}, Test: true})
+	require.NoError(t, err)
+	require.Equal(t, []string{filepath.Join(dir, "crm.yaml"), filepath.Join(dir, "crm_test.go")}, files)
+	for _, path := range files {
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		got = bytes.ReplaceAll(got, []byte(dir), []byte("."))
+		example := filepath.Join("example", filepath.Base(path))
+		if *update {
+			require.NoError(t, os.WriteFile(example, got, 0o644))
+		}
+		want, err := os.ReadFile(example)
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got), "go test ./cmd/ebb/internal/scaffold -update writes it")
+	}
+}
+
+func TestTheTestIsOfTheFoldersPackage(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "my-files 2")
+	require.Equal(t, "myfiles2", Destination{Dir: dir}.packageName())
+	require.Equal(t, "destinations", Destination{Dir: filepath.Join(dir, "2")}.packageName())
+	require.Equal(t, "destinations", Destination{Dir: filepath.Join(dir, "func")}.packageName())
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "embed.go"), []byte("package theirs\n"), 0o600))
+	require.Equal(t, "theirs", Destination{Dir: dir}.packageName())
+	require.Equal(t, "MailEr2", title("mail-er_2"))
+
+	d := Destination{Name: "crm", Dir: dir, On: []string{"OrderCreated"}, Test: true}
+	require.NoError(t, os.WriteFile(d.TestPath(), []byte("package theirs_test\n"), 0o600))
+	require.ErrorContains(t, writes(d), "exists; choose another name")
+	require.NoFileExists(t, d.Path(), "all or nothing")
+}
+
 func TestTheNewFileIsRightAsItIs(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "made", "here")
 	first := Destination{Name: "crm", Dir: dir, On: []string{"OrderCreated"}}
-	require.NoError(t, YAML(first))
-	require.NoError(t, YAML(Destination{Name: "mail-er", Dir: dir, On: []string{"OrderCreated", "OrderStatusUpdated"}, After: []string{"crm"}}))
+	require.NoError(t, writes(first))
+	require.NoError(t, writes(Destination{Name: "mail-er", Dir: dir, On: []string{"OrderCreated", "OrderStatusUpdated"}, After: []string{"crm"}}))
 	set, err := spec.LoadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, set, 2)
@@ -30,7 +77,7 @@ func TestNothingIsOverwrittenOrHalfWritten(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	on := []string{"OrderCreated"}
-	require.NoError(t, YAML(Destination{Name: "crm", Dir: dir, On: on}))
+	require.NoError(t, writes(Destination{Name: "crm", Dir: dir, On: on}))
 	before, err := os.ReadFile(filepath.Join(dir, "crm.yaml"))
 	require.NoError(t, err)
 	for what, tt := range map[string]struct {
@@ -45,7 +92,7 @@ func TestNothingIsOverwrittenOrHalfWritten(t *testing.T) {
 		"odd event":       {Destination{Name: "x", Dir: dir, On: []string{"a b"}}, "would not be right"},
 		"unknown after":   {Destination{Name: "x", Dir: dir, On: on, After: []string{"nobody"}}, "nobody"},
 	} {
-		require.ErrorContains(t, YAML(tt.d), tt.want, what)
+		require.ErrorContains(t, writes(tt.d), tt.want, what)
 	}
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
@@ -59,7 +106,7 @@ func TestAFolderThatIsNotRightIsMendedFirst(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "old.yaml"), []byte("destination: old\nurll: x\n"), 0o600))
-	err := YAML(Destination{Name: "crm", Dir: dir, On: []string{"OrderCreated"}})
+	err := writes(Destination{Name: "crm", Dir: dir, On: []string{"OrderCreated"}})
 	require.ErrorContains(t, err, "mend them first")
 	require.ErrorContains(t, err, "old.yaml:2:1")
 	require.NoFileExists(t, filepath.Join(dir, "crm.yaml"))
@@ -69,7 +116,7 @@ func TestAnotherFileOfTheSameNameStays(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	// Under this name lies another destination.
-	require.NoError(t, YAML(Destination{Name: "other", Dir: dir, On: []string{"OrderCreated"}}))
+	require.NoError(t, writes(Destination{Name: "other", Dir: dir, On: []string{"OrderCreated"}}))
 	require.NoError(t, os.Rename(filepath.Join(dir, "other.yaml"), filepath.Join(dir, "crm.yaml")))
-	require.ErrorContains(t, YAML(Destination{Name: "crm", Dir: dir, On: []string{"OrderCreated"}}), "exists; choose another name")
+	require.ErrorContains(t, writes(Destination{Name: "crm", Dir: dir, On: []string{"OrderCreated"}}), "exists; choose another name")
 }
