@@ -38,30 +38,34 @@ func TestF41(t *testing.T) {
 		return says(200, `{}`)
 	})
 	s := w.pipeline(t, map[string]string{
-		"limited": head("limited", "Limited", "request: { url: /limited }\nrevert: none\n"),
+		"limited":     head("limited", "Limited", "request: { url: /limited }\nrevert: none\n"),
+		"unavailable": head("unavailable", "Unavailable", "request: { url: /limited }\nrevert: none\n"),
 		"inbody": strings.Replace(head("inbody", "InBody", "request: { url: /limited }\nrevert: none\n"),
 			"retry_after: { cap: 10m }", "retry_after: { header: X-None, body: $.error.retryAt, format: unix_ms, cap: 10m }", 1),
 	})
 	ids := map[string]string{"body": s.event("body", "InBody", `{}`)}
-	for _, status := range []string{"429", "503"} {
-		for name := range long {
-			ids[name+"-"+status] = s.event(name+"-"+status, "Limited", `{}`)
-		}
-		ids["twice-"+status] = s.event("twice-"+status, "Limited", `{}`)
-		for name := range invalid {
-			ids[name+"-"+status] = s.event(name+"-"+status, "Limited", `{}`)
-		}
+	for name := range long {
+		ids[name+"-429"] = s.event(name+"-429", "Limited", `{}`)
+	}
+	ids["twice-429"] = s.event("twice-429", "Limited", `{}`)
+	for name := range invalid {
+		ids[name+"-429"] = s.event(name+"-429", "Limited", `{}`)
+	}
+	// Of these only two: three in a row would be an outage of the destination.
+	for _, name := range []string{"iso-503", "empty-503"} {
+		ids[name] = s.event(name, "Unavailable", `{}`)
 	}
 	for key, id := range ids {
 		name, status, _ := strings.Cut(key, "-")
 		if value, ok := invalid[name]; ok {
+			destination := map[string]string{"429": "limited", "503": "unavailable"}[status]
 			s.comesTo(id, "COMPLETED") // in spite of those before it in the partition that wait for minutes
-			require.Len(t, w.calls(key, "limited"), 2, name)
+			require.Len(t, w.calls(key, destination), 2, name)
 			class := "RETRY"
 			if status == "503" && value == "" {
 				class = "UNKNOWN" // a bare 503 promises nothing
 			}
-			require.Equal(t, class+" "+status+", SUCCEEDED 200", s.classes(id, "limited"), key)
+			require.Equal(t, class+" "+status+", SUCCEEDED 200", s.classes(id, destination), key)
 			continue
 		}
 		s.until(func() (bool, string) {
