@@ -95,6 +95,7 @@ const (
 	candidatesSQL = `WITH due AS MATERIALIZED (
 	SELECT saga_id, direction, next_attempt_at FROM ebb.steps
 	WHERE destination = $1 AND state IN ('READY', 'RESOLVING') AND next_attempt_at <= statement_timestamp()
+		AND NOT EXISTS (SELECT FROM ebb.paused_destinations WHERE name = $1)
 	ORDER BY next_attempt_at LIMIT $2
 ), named AS MATERIALIZED (
 	SELECT d.saga_id, d.direction, s.aggregate_type, s.aggregate_id, s.lock_key, d.next_attempt_at
@@ -272,6 +273,9 @@ func queueMaterials(b *pgx.Batch, dest string, ids []pgtype.UUID, materials map[
 
 // claim makes one candidate CALLING, if it still may be, and renders its request if it has none.
 func (u *unit) claim(ctx context.Context, req ClaimRequest, c candidate, m *material, out *ClaimBatch) {
+	if u.paused[req.Destination] {
+		return
+	}
 	l := u.aggs[c.key]
 	if l.err != nil {
 		u.store.log.ErrorContext(ctx, "step cannot be claimed", "saga", c.saga.String(), "destination", req.Destination, "error", l.err)

@@ -38,6 +38,7 @@ type load struct {
 	now      pgtype.Timestamptz
 	seq      int64
 	revision int64
+	paused   []string
 	rows     []loadedRow
 	tombs    []loadedTombstone
 	// few counts the sagas of each aggregate that was asked for with a limit.
@@ -60,7 +61,8 @@ type loadedTombstone struct {
 const longHistory = 6
 
 const (
-	nowSQL = "SELECT clock_timestamp(), nextval('ebb.completion'), (SELECT count(*) FROM ebb.destinations)"
+	nowSQL = `SELECT clock_timestamp(), nextval('ebb.completion'), (SELECT count(*) FROM ebb.destinations),
+	ARRAY(SELECT name FROM ebb.paused_destinations)`
 
 	sagaColumns = `s.aggregate_type, s.aggregate_id, s.id, s.event_type, s.role, s.aggregate_version, s.state, s.revision,
 	s.attention, s.reason, s.cancel_version, s.failing_since`
@@ -114,7 +116,7 @@ JOIN ebb.tombstones d ON d.aggregate_type = k.t AND d.aggregate_id = k.i`
 // long.
 func (u *unit) queueLoad(b *pgx.Batch) *load {
 	l := &load{few: map[Key]map[saga.ID]bool{}}
-	b.Queue(nowSQL).QueryRow(func(row pgx.Row) error { return row.Scan(&l.now, &l.seq, &l.revision) })
+	b.Queue(nowSQL).QueryRow(func(row pgx.Row) error { return row.Scan(&l.now, &l.seq, &l.revision, &l.paused) })
 	if len(u.keys) == 0 {
 		return l
 	}
@@ -247,6 +249,9 @@ func scanRow(rows pgx.Rows) (loadedRow, error) {
 func (u *unit) assemble(ctx context.Context, l *load) {
 	u.env = saga.Env{Now: instant(l.now), Jitter: jitter}
 	u.revision = l.revision
+	for _, name := range l.paused {
+		u.paused[name] = true
+	}
 	seen := make(map[*saga.Saga]bool, len(l.rows))
 	for _, row := range l.rows {
 		owner := u.aggs[row.key]

@@ -30,6 +30,8 @@ type unit struct {
 	// revision of the destinations that this transaction sees.
 	revision int64
 	rows     rows
+	// paused are the destinations that nothing is claimed for.
+	paused map[string]bool
 	// evidence is what published step events carry, by step.
 	evidence map[stepKey]evidence
 	// emitted counts the events of this transaction.
@@ -108,7 +110,7 @@ func (s *Store) transact(ctx context.Context, name string, needs []need, decide 
 }
 
 func (s *Store) newUnit() *unit {
-	return &unit{store: s, aggs: map[Key]*loaded{}, evidence: map[stepKey]evidence{}, settled: map[replyKey]Response{}, waiting: map[saga.ID]eventText{}, ready: map[string]bool{}}
+	return &unit{store: s, aggs: map[Key]*loaded{}, evidence: map[stepKey]evidence{}, settled: map[replyKey]Response{}, waiting: map[saga.ID]eventText{}, ready: map[string]bool{}, paused: map[string]bool{}}
 }
 
 // expect notes the aggregates that are going to be loaded and returns their locks in order.

@@ -68,6 +68,17 @@ func TestF02Lookup(t *testing.T) {
 		s.oracle()
 	})
 
+	t.Run("accepted, and never done", func(t *testing.T) {
+		t.Parallel()
+		s := start(t, chain().with(sim.Billing, asked), "")
+		s.faults(sim.Fault{Destination: sim.Billing, Direction: sim.Do, Action: sim.ReplyWith, Status: 202, Next: 1})
+		id := s.create()
+		s.await(id, "CONFIRMED")
+		s.sameCalls(id, sim.Billing, sim.Do, 2)
+		require.Len(t, s.effects(id, sim.Billing, ""), 1)
+		s.oracle()
+	})
+
 	t.Run("the saga is unwound meanwhile", func(t *testing.T) {
 		t.Parallel()
 		s := start(t, chain().with(sim.Billing, asked), "")
