@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -12,6 +13,9 @@ import (
 type destinationCmd struct {
 	List destinationListCmd `cmd:"" help:"List destinations with what they have to do."`
 	New  destinationNewCmd  `cmd:"" help:"Write the file of a new destination."`
+
+	Pause  destinationPauseCmd  `cmd:"" help:"Send a destination nothing, from any process, until it is resumed. Calls that are out end as they do."`
+	Resume destinationResumeCmd `cmd:"" help:"Let a paused destination go on."`
 }
 
 type destinationListCmd struct {
@@ -50,5 +54,10 @@ func (c *destinationListCmd) Run(e *env) error {
 		}
 		table(w, "destinations; register some with `ebb config apply`",
 			[]string{"NAME", "VERSION", "STATE", "ON", "AFTER", "READY", "CALLING", "PARKED", "OLDEST"}, rows)
+		for _, d := range all {
+			if d.Paused != "" {
+				fmt.Fprintf(w, "%s is paused by %s; go on with `ebb destination resume %s`\n", d.Name, d.Paused, d.Name)
+			}
+		}
 	})
 }

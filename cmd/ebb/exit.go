@@ -52,9 +52,10 @@ func exitOf(err error) int {
 		return exitOfStatus(order.Status)
 	case errors.As(err, &simulated):
 		return exitOfStatus(simulated.Status)
-	case isOf(err, journal.ErrNoSaga, saga.ErrNoStep, inspect.ErrNoDeadLetter):
+	case isOf(err, journal.ErrNoSaga, journal.ErrUnknownVersion, saga.ErrNoStep, inspect.ErrNoDeadLetter):
 		return exitNotFound
-	case isOf(err, saga.ErrNotParked, saga.ErrUnresolved, saga.ErrSuperseded, saga.ErrNoUndo, saga.ErrMoves, saga.ErrEarly, saga.ErrCertain, saga.ErrEnding):
+	case isOf(err, saga.ErrNotParked, saga.ErrUnresolved, saga.ErrSuperseded, saga.ErrNoUndo, saga.ErrMoves, saga.ErrEarly, saga.ErrCertain,
+		saga.ErrEnding, journal.ErrPaused, journal.ErrNotPaused):
 		return exitRefused
 	}
 	return exitFailed

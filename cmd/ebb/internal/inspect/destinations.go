@@ -11,13 +11,15 @@ import (
 type Destination struct {
 	Name       string   `json:"name"`
 	Version    int      `json:"version"` // the newest
-	State      string   `json:"state"`   // ACTIVE, or REMOVED
+	State      string   `json:"state"`   // ACTIVE, PAUSED or REMOVED
 	EventTypes []string `json:"eventTypes"`
 	After      []string `json:"after"`
 	Hash       string   `json:"hash"` // of the newest version's file
-	Ready      int64    `json:"ready"`
-	Calling    int64    `json:"calling"`
-	Parked     int64    `json:"parked"`
+	// Paused says who paused it and why; empty if it is not.
+	Paused  string `json:"paused,omitempty"`
+	Ready   int64  `json:"ready"`
+	Calling int64  `json:"calling"`
+	Parked  int64  `json:"parked"`
 	// OldestSeconds is the age of the oldest step that is neither settled nor parked; 0 if there is none.
 	OldestSeconds int64 `json:"oldestSeconds"`
 	// Versions are all registered versions, the oldest first.
@@ -34,6 +36,7 @@ type DestinationVersion struct {
 // States of a destination.
 const (
 	Active  = "ACTIVE"  // it is part of the plans of new events
+	Paused  = "PAUSED"  // it is, and nothing is sent to it
 	Removed = "REMOVED" // what was begun is finished, new events do not go there
 )
 
@@ -41,6 +44,7 @@ const (
 type Catalog interface {
 	Versions(ctx context.Context) ([]*journal.Version, error)
 	BacklogOf(ctx context.Context, destination string) (journal.Backlog, error)
+	Paused(ctx context.Context) (map[string]journal.Pause, error)
 }
 
 // Destinations lists the registered destinations by name.
@@ -63,7 +67,14 @@ func Destinations(ctx context.Context, c Catalog) ([]Destination, error) {
 		}
 		d.EventTypes, d.After = orEmpty(v.EventTypes), orEmpty(v.Rules.After)
 	}
+	paused, err := c.Paused(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for i := range out {
+		if p, ok := paused[out[i].Name]; ok {
+			out[i].State, out[i].Paused = Paused, p.Who+": "+p.Reason
+		}
 		b, err := c.BacklogOf(ctx, out[i].Name)
 		if err != nil {
 			return nil, err

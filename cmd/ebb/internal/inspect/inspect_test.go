@@ -116,14 +116,20 @@ func (registered) BacklogOf(_ context.Context, name string) (journal.Backlog, er
 	return journal.Backlog{Ready: int64(len(name)), Oldest: 90 * time.Second}, nil
 }
 
+func (registered) Paused(context.Context) (map[string]journal.Pause, error) {
+	return map[string]journal.Pause{"c": {Name: "c", Who: "ada", Reason: "they asked"}}, nil
+}
+
 func TestDestinationsHaveTheirNewestVersion(t *testing.T) {
 	t.Parallel()
 	version := func(name string, n int, removed bool, after ...string) *journal.Version {
 		return &journal.Version{Name: name, Version: n, Hash: "h", EventTypes: []string{"E"}, Rules: &saga.Rules{After: after}, Removed: removed}
 	}
-	got, err := Destinations(t.Context(), registered{version("a", 1, false), version("a", 2, false, "b"), version("bb", 1, false), version("bb", 2, true)})
+	got, err := Destinations(t.Context(), registered{version("a", 1, false), version("a", 2, false, "b"), version("bb", 1, false), version("bb", 2, true), version("c", 1, false)})
 	require.NoError(t, err)
-	require.Len(t, got, 2)
+	require.Len(t, got, 3)
+	require.Equal(t, Paused, got[2].State)
+	require.Equal(t, "ada: they asked", got[2].Paused)
 	require.Equal(t, []string{"b"}, got[0].After)
 	require.Equal(t, Active, got[0].State)
 	require.Equal(t, 2, got[0].Version)
