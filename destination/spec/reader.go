@@ -14,6 +14,7 @@ import (
 type reader struct {
 	file     string
 	problems []Problem
+	catalog  *catalog
 }
 
 func (r *reader) add(pos Pos, message, suggestion string) {
@@ -26,6 +27,7 @@ func (r *reader) add(pos Pos, message, suggestion string) {
 // nil or ill-typed n gives an empty mapping, so that callers need no branch.
 // what names the place in messages; "" is the top of the file.
 func (r *reader) fields(n *node, what string, known ...string) *node {
+	r.catalog.mapping(what, known)
 	if n == nil {
 		return &node{kind: kindMap}
 	}
@@ -82,12 +84,13 @@ func (r *reader) text(n *node, what string) (string, bool) {
 
 // choice reads one word out of a fixed list and falls back to the first.
 func choice[T ~string](r *reader, n *node, what string, allowed ...T) T {
-	if n == nil {
-		return allowed[0]
-	}
 	words := make([]string, len(allowed))
 	for i, a := range allowed {
 		words[i] = string(a)
+	}
+	r.catalog.value(what, "`"+strings.Join(words, "`, `")+"`")
+	if n == nil {
+		return allowed[0]
 	}
 	if n.kind != kindString {
 		r.add(n.pos, fmt.Sprintf("%s must be text, not %s", what, n.kind), "allowed: "+strings.Join(words, ", "))
@@ -101,6 +104,7 @@ func choice[T ~string](r *reader, n *node, what string, allowed ...T) T {
 }
 
 func (r *reader) integer(n *node, what string, fallback, low, high int) int {
+	r.catalog.value(what, fmt.Sprintf("number, %d, %d to %d", fallback, low, high))
 	if n == nil {
 		return fallback
 	}
@@ -117,6 +121,7 @@ func (r *reader) integer(n *node, what string, fallback, low, high int) int {
 }
 
 func (r *reader) duration(n *node, what string, fallback, low, high time.Duration) time.Duration {
+	r.catalog.duration(what, fallback, low, high)
 	if n == nil {
 		return fallback
 	}
