@@ -148,6 +148,26 @@ func TestTextsFromOutsideCannotMoveTheCursor(t *testing.T) {
 	require.Equal(t, "A         B\nx\\u00091  y\nlonger\n", out.String())
 }
 
+func TestManyAttemptsAreNotAllShown(t *testing.T) {
+	t.Parallel()
+	attempts := make([]inspect.Attempt, shownAttempts+7)
+	for i := range attempts {
+		attempts[i].Attempt = i + 1
+	}
+	var out strings.Builder
+	printAttempts(&out, attempts[0].StartedAt, attempts)
+	require.Contains(t, out.String(), "… 7 attempts before these; --json has all\n      attempt 8 ")
+	require.Equal(t, shownAttempts+1, strings.Count(out.String(), "\n"))
+}
+
+func TestErrorsOfTheCommandLineAreJSONToo(t *testing.T) {
+	t.Parallel()
+	status, stdout, stderr := ebb(t, "order", "list", "--json", "--bogus")
+	require.Equal(t, exitUsage, status)
+	require.Empty(t, stdout)
+	require.Contains(t, documents(t, stderr)[0]["error"], "--bogus")
+}
+
 func TestNewDestination(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "files")

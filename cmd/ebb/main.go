@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/alecthomas/kong"
 
@@ -21,25 +22,25 @@ type cli struct {
 	LogJSON  bool       `help:"Log as JSON lines." env:"EBB_LOG_JSON"`
 	JSON     bool       `help:"Print JSON: one document, or one line per item of a list; errors too." name:"json" env:"EBB_JSON"`
 
-	Up          upCmd          `cmd:"" help:"Run the whole pipeline in this process: database, broker, registry, relay and every role."`
-	Infra       infraCmd       `cmd:"" help:"Run database, broker and registry only, for roles in processes of their own."`
-	Producer    producerCmd    `cmd:"" help:"Run the order service."`
-	Consumer    consumerCmd    `cmd:"" help:"Run the consumer of one destination."`
-	Compensator compensatorCmd `cmd:"" help:"Run the compensator."`
-	Relay       relayCmd       `cmd:"" help:"Stream the outboxes from PostgreSQL to Kafka."`
-	Sim         simCmd         `cmd:"" help:"Run the simulated destinations."`
+	Up          upCmd          `cmd:"" group:"Roles" help:"Run the whole pipeline in this process: database, broker, registry, relay and every role."`
+	Infra       infraCmd       `cmd:"" group:"Roles" help:"Run database, broker and registry only, for roles in processes of their own."`
+	Producer    producerCmd    `cmd:"" group:"Roles" help:"Run the order service."`
+	Consumer    consumerCmd    `cmd:"" group:"Roles" help:"Run the consumer of one destination."`
+	Compensator compensatorCmd `cmd:"" group:"Roles" help:"Run the compensator."`
+	Relay       relayCmd       `cmd:"" group:"Roles" help:"Stream the outboxes from PostgreSQL to Kafka."`
+	Sim         simCmd         `cmd:"" group:"Roles" help:"Run the simulated destinations; their faults, ledgers and load."`
 
-	Migrate migrateCmd `cmd:"" help:"Bring the database to the newest version, with publication and slot."`
-	Topics  topicsCmd  `cmd:"" help:"Topics in Kafka."`
-	Schemas schemasCmd `cmd:"" help:"Schemas in the registry."`
-	Config  configCmd  `cmd:"" help:"Destination files."`
+	Migrate migrateCmd `cmd:"" group:"Set-up" help:"Bring the database to the newest version, with publication and slot."`
+	Topics  topicsCmd  `cmd:"" group:"Set-up" help:"Topics in Kafka."`
+	Schemas schemasCmd `cmd:"" group:"Set-up" help:"Schemas in the registry."`
+	Config  configCmd  `cmd:"" group:"Set-up" help:"Destination files."`
 
-	Order       orderCmd       `cmd:"" help:"Create orders, look at them and move them, through the order API."`
-	Saga        sagaCmd        `cmd:"" help:"Look at sagas and move those that wait for an operator."`
-	Dlq         dlqCmd         `cmd:"" help:"Records that could not be read."`
-	Destination destinationCmd `cmd:"" help:"Destinations: what they have to do, and new ones."`
-	Completion  completionCmd  `cmd:"" help:"Print the completion script of a shell."`
-	Version     versionCmd     `cmd:"" help:"Say which version this is."`
+	Order       orderCmd       `cmd:"" group:"Operation" help:"Create orders, look at them and move them, through the order API."`
+	Saga        sagaCmd        `cmd:"" group:"Operation" help:"Look at sagas and move those that wait for an operator."`
+	Dlq         dlqCmd         `cmd:"" group:"Operation" help:"Records that could not be read."`
+	Destination destinationCmd `cmd:"" group:"Operation" help:"Destinations: what they have to do, and new ones."`
+	Completion  completionCmd  `cmd:"" group:"Operation" help:"Print the completion script of a shell."`
+	Version     versionCmd     `cmd:"" group:"Operation" help:"Say which version this is."`
 }
 
 // env is what commands get beside their flags.
@@ -82,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if exited >= 0 { // help was asked for and printed
 		return exited
 	}
-	e := &env{ctx: ctx, log: newLogger(c, stderr), stdout: stdout, stderr: stderr, json: c.JSON, model: parser.Model}
+	e := &env{ctx: ctx, log: newLogger(c, stderr), stdout: stdout, stderr: stderr, json: c.JSON || slices.Contains(args, "--json"), model: parser.Model}
 	if err != nil {
 		return e.fail(&usageError{fmt.Errorf("%w; see `%s --help`", err, nearest(err))})
 	}
@@ -98,6 +99,7 @@ func newParser(c *cli, stdout, stderr io.Writer, exit func(status int)) (*kong.K
 		kong.Description("Orders out to external systems, and back in reverse order when one of them refuses."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(exit),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.Vars{"destinations": "consumers/destinations"},
 	)
 }

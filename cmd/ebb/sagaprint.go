@@ -20,9 +20,7 @@ func printSagas(w io.Writer, sagas []inspect.Saga) {
 		printSagaHead(w, s.SagaView)
 		for _, t := range s.Steps {
 			printStepLine(w, t.StepView)
-			for _, a := range t.Attempts {
-				printAttempt(w, s.CreatedAt, a)
-			}
+			printAttempts(w, s.CreatedAt, t.Attempts)
 			if t.Waits != "" {
 				fmt.Fprintf(w, "      waits %s\n", plain(t.Waits))
 			}
@@ -59,6 +57,19 @@ func printStepLine(w io.Writer, t journal.StepView) {
 		line += "  " + plain(t.Reason)
 	}
 	fmt.Fprintln(w, trimRight(line))
+}
+
+// shownAttempts is how many attempts of a step people see: a step that met an outage has very many.
+const shownAttempts = 20
+
+func printAttempts(w io.Writer, begun time.Time, attempts []inspect.Attempt) {
+	if left := len(attempts) - shownAttempts; left > 0 {
+		fmt.Fprintf(w, "      … %d attempts before these; --json has all\n", left)
+		attempts = attempts[left:]
+	}
+	for _, a := range attempts {
+		printAttempt(w, begun, a)
+	}
 }
 
 // printAttempt gives the time since the saga began: the clock time is in the JSON.
