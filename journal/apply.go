@@ -23,14 +23,20 @@ type Destination struct {
 	Rules      saga.Rules
 }
 
-// From says where a destination's first version begins; later versions begin at the log's end.
-type From uint8
+// From says where a destination's first version begins; later versions begin at the log's end. The zero value is FromNow.
+type From struct {
+	earliest bool
+	offsets  EndOffsets
+}
 
 // Where a new destination begins.
-const (
-	FromNow      From = iota // only events that are written from now on
-	FromEarliest             // every event that the topic still holds
+var (
+	FromNow      = From{}               // only events that are written from now on
+	FromEarliest = From{earliest: true} // every event that the topic still holds
 )
+
+// FromOffsets begins at the offsets that the function tells.
+func FromOffsets(at EndOffsets) From { return From{offsets: at} }
 
 // Change is what Apply did to one destination.
 type Change struct {
@@ -54,7 +60,7 @@ const (
 // PENDING for ever.
 var ErrEmptyPlan = errors.New("no destination subscribes to a create event")
 
-// EndOffsets tells the end of every partition that destinations read.
+// EndOffsets tells an offset of every partition that destinations read: its end, or that of a moment.
 type EndOffsets func(ctx context.Context) (map[TopicPartition]int64, error)
 
 // configLock is held shared by every ingest and exclusively by Apply: a version's start offsets are read from Kafka while no
@@ -84,12 +90,27 @@ func (s *Store) Apply(ctx context.Context, set []Destination, ends EndOffsets, f
 		if err != nil {
 			return fmt.Errorf("read the end of the topics: %w", err)
 		}
-		return register(ctx, tx, set, changes, latest, offsets, from)
+		first, err := from.first(ctx, offsets)
+		if err != nil {
+			return fmt.Errorf("read where a new destination begins: %w", err)
+		}
+		return register(ctx, tx, set, changes, latest, offsets, first)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("apply destinations: %w", err)
 	}
 	return changes, s.refresh(ctx)
+}
+
+// first is where first versions begin; a partition that is missing begins with its first record.
+func (f From) first(ctx context.Context, ends map[TopicPartition]int64) (map[TopicPartition]int64, error) {
+	switch {
+	case f.earliest:
+		return nil, nil
+	case f.offsets != nil:
+		return f.offsets(ctx)
+	}
+	return ends, nil
 }
 
 // checkPlans refuses a set that leaves a create event without any destination.
@@ -162,7 +183,7 @@ func sameRules(x, y *saga.Rules) bool {
 }
 
 func register(ctx context.Context, tx pgx.Tx, set []Destination, changes []Change, latest map[string]*Version,
-	offsets map[TopicPartition]int64, from From,
+	ends, first map[TopicPartition]int64,
 ) error {
 	for _, c := range changes {
 		if c.Action == Unchanged {
@@ -184,12 +205,13 @@ VALUES ($1, $2, $3, $4, $5, $6, $7)`, d.Name, c.Version, d.Hash, d.Source, d.Eve
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}
-		if c.Version == 1 && from == FromEarliest {
-			continue
+		starts := ends
+		if c.Version == 1 {
+			starts = first
 		}
-		for p, end := range offsets {
+		for p, start := range starts {
 			_, err := tx.Exec(ctx, `INSERT INTO ebb.destination_offsets (name, version, topic, partition, start_offset)
-VALUES ($1, $2, $3, $4, $5)`, d.Name, c.Version, p.Topic, p.Partition, end)
+VALUES ($1, $2, $3, $4, $5)`, d.Name, c.Version, p.Topic, p.Partition, start)
 			if err != nil {
 				return fmt.Errorf("%s: start offsets: %w", c.Name, err)
 			}

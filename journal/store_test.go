@@ -273,6 +273,27 @@ func settleAtOnce(t *testing.T, b *testBundle, dests []string, orders int) {
 	require.NoError(t, errors.Join(errs...))
 }
 
+func TestNewDestinationBeginsAtAMoment(t *testing.T) {
+	t.Parallel()
+	b := setup(t, dest("a"))
+	moment := func(context.Context) (map[TopicPartition]int64, error) {
+		return map[TopicPartition]int64{{"orders", 0}: 7}, nil
+	}
+	end := func(context.Context) (map[TopicPartition]int64, error) {
+		return map[TopicPartition]int64{{"orders", 0}: 20}, nil
+	}
+	changed := dest("a")
+	changed.Hash = "a-v2"
+	_, err := b.Apply(t.Context(), []Destination{changed, dest("b")}, end, FromOffsets(moment), false)
+	require.NoError(t, err)
+	starts, err := b.StartOffsets(t.Context(), "b")
+	require.NoError(t, err)
+	require.Equal(t, map[TopicPartition]int64{{"orders", 0}: 7}, starts)
+	var start int64
+	require.NoError(t, b.pool.QueryRow(t.Context(), "SELECT start_offset FROM ebb.destination_offsets WHERE name = 'a' AND version = 2").Scan(&start))
+	require.Equal(t, int64(20), start, "a new version begins at the end")
+}
+
 func TestTheLockIsNeeded(t *testing.T) {
 	t.Parallel()
 	dests := []string{"a", "b", "c", "d"}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -280,7 +281,7 @@ func loadForCheck(dir string) ([]*spec.Spec, error) {
 type configApplyCmd struct {
 	where
 	Dir    string `arg:"" help:"Folder of destination files." default:"${destinations}" type:"path"`
-	From   string `help:"Where a new destination begins: now or earliest." enum:"now,earliest" default:"now"`
+	From   string `help:"Where a new destination begins: now, earliest, or a time such as 2026-11-30T08:00:00Z." default:"now" placeholder:"WHEN"`
 	DryRun bool   `help:"Only show what would change."`
 }
 
@@ -297,9 +298,9 @@ func (c *configApplyCmd) Run(e *env) error {
 		return err
 	}
 	defer s.close()
-	from := journal.FromNow
-	if c.From == "earliest" {
-		from = journal.FromEarliest
+	from, err := c.from()
+	if err != nil {
+		return &usageError{err}
 	}
 	changes, err := applyDestinations(e.ctx, s.store, set, c.Brokers, from, c.DryRun)
 	printErr := list(e, appliedChanges(changes), func(w io.Writer, changes []appliedChange) {
@@ -311,6 +312,23 @@ func (c *configApplyCmd) Run(e *env) error {
 		return &usageError{err}
 	}
 	return errors.Join(err, printErr)
+}
+
+// from reads --from. A moment is that of the records' timestamps.
+func (c *configApplyCmd) from() (journal.From, error) {
+	switch c.From {
+	case "now":
+		return journal.FromNow, nil
+	case "earliest":
+		return journal.FromEarliest, nil
+	}
+	at, err := time.Parse(time.RFC3339, c.From)
+	if err != nil {
+		return journal.From{}, fmt.Errorf("--from: %d characters that are neither now, nor earliest, nor a time; write for example --from 2026-11-30T08:00:00Z", len(c.From))
+	}
+	return journal.FromOffsets(orderOffsets(c.Brokers, func(ctx context.Context, admin *kadm.Client) (kadm.ListedOffsets, error) {
+		return admin.ListOffsetsAfterMilli(ctx, at.UnixMilli(), schemas.TopicOrder)
+	})), nil
 }
 
 // appliedChange is what became of a destination's file.
@@ -334,13 +352,21 @@ func applyDestinations(ctx context.Context, store *journal.Store, set []*spec.Sp
 	for i, s := range set {
 		list[i] = endpoint.Destination(s)
 	}
-	ends := func(ctx context.Context) (map[journal.TopicPartition]int64, error) {
+	ends := orderOffsets(brokers, func(ctx context.Context, admin *kadm.Client) (kadm.ListedOffsets, error) {
+		return admin.ListEndOffsets(ctx, schemas.TopicOrder)
+	})
+	return store.Apply(ctx, list, ends, from, dry)
+}
+
+// orderOffsets asks Kafka for an offset of every partition of the order topic.
+func orderOffsets(brokers []string, ask func(context.Context, *kadm.Client) (kadm.ListedOffsets, error)) journal.EndOffsets {
+	return func(ctx context.Context) (map[journal.TopicPartition]int64, error) {
 		client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
 		if err != nil {
 			return nil, err
 		}
 		defer client.Close()
-		offsets, err := kadm.NewClient(client).ListEndOffsets(ctx, schemas.TopicOrder)
+		offsets, err := ask(ctx, kadm.NewClient(client))
 		if err != nil {
 			return nil, err
 		}
@@ -353,5 +379,4 @@ func applyDestinations(ctx context.Context, store *journal.Store, set []*spec.Sp
 		})
 		return out, err
 	}
-	return store.Apply(ctx, list, ends, from, dry)
 }
