@@ -7,9 +7,11 @@
 //	Spec
 //	├── On, After            which events, after which other destinations
 //	├── BaseURL, Auth        references (${env:NAME}, ${file:PATH}); see Resolve
+//	├── Redact               fields that are sealed where kept, masked where shown
 //	├── Routes[]             first match wins; a file without routes has one
 //	│   ├── When             condition over the event or an earlier reply
 //	│   ├── Call             method, URL, headers and body as templates
+//	│   │   └── Answer       how replies are read: rules, conditions, expected fields
 //	│   └── Revert           the call that undoes this route, or none
 //	└── Timeout, Retry, ...  limits, all with documented defaults
 //
@@ -34,6 +36,8 @@
 //   - Nothing is guessed: unknown and repeated keys are errors.
 //   - A Spec holds references to credentials, never credentials. Resolve reads
 //     them at each use, and what it returns prints as "[redacted]".
+//   - The reference of the format (docs/reference/destination-files.md) has
+//     every key with its type, default and range; a test compares them.
 //   - Numbers keep their digits; no number passes through a float.
 //   - A Spec is immutable and safe for concurrent use.
 //
