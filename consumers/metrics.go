@@ -59,9 +59,15 @@ func (m *Metrics) breaker(dest string, s BreakerState) {
 	}
 }
 
-func (m *Metrics) ingested(dest string, got journal.Ingested, nulls int, records []*kgo.Record) {
+func (m *Metrics) ingested(dest string, got journal.Ingested, records []*kgo.Record) {
 	if m == nil {
 		return
+	}
+	nulls := 0
+	for _, r := range records {
+		if r.Value == nil {
+			nulls++
+		}
 	}
 	m.records.WithLabelValues(dest, "event").Add(float64(got.Events))
 	m.records.WithLabelValues(dest, "skipped").Add(float64(got.Skipped - nulls))

@@ -64,31 +64,57 @@ func (c *Consumer) behind(ctx context.Context, queueing bool) (bool, error) {
 	return queued > c.cfg.Queue, err
 }
 
-// take makes a poll's records durable.
+// take makes a poll's records durable. A value that cannot be decoded now holds its partition, and no other.
 func (c *Consumer) take(ctx context.Context, ids map[string][16]byte, records []*kgo.Record) error {
-	list := make([]journal.Record, len(records))
-	nulls := 0
-	for i, r := range records {
-		var err error
-		if list[i], err = c.read(ctx, r); err != nil {
+	list, given, held := c.readAll(ctx, records)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if len(given) > 0 {
+		reader := journal.Reader{Name: c.cfg.Group, Destination: c.cfg.Destination, TopicIDs: ids}
+		got, err := c.ingest(ctx, reader, list)
+		if err != nil {
 			return c.reading.note(err)
 		}
-		if r.Value == nil {
-			nulls++
+		c.took(ctx, got, given)
+	}
+	_ = c.reading.note(nil)
+	if held != nil {
+		return held
+	}
+	return nil
+}
+
+// readAll reads records up to the first of each partition that cannot be decoded now; given are those that were read.
+func (c *Consumer) readAll(ctx context.Context, records []*kgo.Record) (list []journal.Record, given []*kgo.Record, held *intake.HeldError) {
+	went := map[intake.TopicPartition]error{}
+	for _, r := range records {
+		p := intake.TopicPartition{Topic: r.Topic, Partition: r.Partition}
+		if went[p] == nil {
+			rec, err := c.read(ctx, r)
+			went[p] = err
+			if err == nil {
+				list, given = append(list, rec), append(given, r)
+				continue
+			}
+			if held == nil {
+				held = &intake.HeldError{Err: err}
+			}
 		}
+		held.Records = append(held.Records, r)
 	}
-	reader := journal.Reader{Name: c.cfg.Group, Destination: c.cfg.Destination, TopicIDs: ids}
-	got, err := c.ingest(ctx, reader, list)
-	if err := c.reading.note(err); err != nil {
-		return err
-	}
+	c.reading.read(went)
+	return list, given, held
+}
+
+// took reports what became of the records.
+func (c *Consumer) took(ctx context.Context, got journal.Ingested, records []*kgo.Record) {
 	c.since.events += got.Events
 	c.since.queued += got.Queued
-	c.cfg.Metrics.ingested(c.cfg.Destination, got, nulls, records)
+	c.cfg.Metrics.ingested(c.cfg.Destination, got, records)
 	if got.DeadLetters > 0 {
 		c.log.WarnContext(ctx, "records became dead letters", "count", got.DeadLetters)
 	}
-	return nil
 }
 
 // ingest stores the records, and starts at once what is due at once.

@@ -193,3 +193,43 @@ func TestBacklogHoldsReadingBack(t *testing.T) {
 	run.end()
 	require.Equal(t, int(orders), b.world.count())
 }
+
+// A new schema id while the registry is away holds its own partition: what stands in others, with schemas that are known, goes on.
+func TestNewSchemaIDHoldsItsPartitionAlone(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	cfg := b.config()
+	cfg.Decoder = b.kafka.NewCodec()
+	c, err := consumers.New(cfg)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	b.create(1, 1)
+	b.awaitCompleted(1)
+	require.NoError(t, c.Reading())
+
+	b.kafka.Away(503)
+	held := b.kafka.Record(stream.EventID(2), 1, schemas.OrderStatusUpdated{OrderID: 2, OldStatus: "A", NewStatus: "B", At: time.Now().UTC()}, 2)
+	held.Partition = 1
+	b.kafka.Write(held)
+	b.until(func() (bool, string) { return c.Reading() != nil, "it is not held" })
+	before := b.ends()
+	b.create(3, 20) // by key, to either partition
+	after := b.ends()
+	require.Greater(t, after[0], before[0])
+	require.Greater(t, after[1], before[1])
+	b.awaitCompleted(1 + int(after[0]-before[0]))
+	require.ErrorContains(t, c.Reading(), "waiting for the schema registry")
+	require.Equal(t, after[0], b.next(0))
+	require.Equal(t, before[1]-1, max(b.next(1), 0), "nothing overtakes it")
+	require.Equal(t, 1, b.kafka.Members(group))
+
+	b.kafka.Back()
+	b.awaitCompleted(19)
+	require.NoError(t, c.Reading())
+	require.Zero(t, b.count("SELECT count(*) FROM ebb.dead_letters"))
+	cancel()
+	require.NoError(t, <-done)
+	require.Equal(t, 19, b.world.count())
+}

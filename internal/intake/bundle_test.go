@@ -212,3 +212,8 @@ func upTo(from, n int64) []int64 {
 	}
 	return out
 }
+
+func (b *bundle) until(cond func() (bool, string)) {
+	b.t.Helper()
+	testkit.Eventually(b.t, cond, 0)
+}

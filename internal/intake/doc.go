@@ -17,7 +17,8 @@
 //
 // # Failure behaviour
 //
-// Take is called again with the same records until it succeeds or the reader is stopped. A topic that was made again under its
+// Take is called again with the same records until it succeeds or the reader is stopped, unless it says which records alone cannot be
+// taken in yet: then their partitions are held, and the others go on. A topic that was made again under its
 // name, also while it is read, and a place beyond the topic's end, end Run with an error that names the way out: going on would skip
 // or repeat events. A record whose key or headers are not as they should be is a fault with a text, never an error: it is put aside as
 // it came. Records that the topic lost before they were read are reported as an error, and reading goes on behind them.

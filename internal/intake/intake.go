@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,7 +43,8 @@ type Config struct {
 	Places func(ctx context.Context) (map[TopicPartition]Place, error)
 	// First says where partitions begin that have no place yet; what is missing begins at the earliest record. Nil means earliest.
 	First func(ctx context.Context) (map[TopicPartition]int64, error)
-	// Take makes records durable, in their order, and returns nil once they are. Required.
+	// Take makes records durable, in the order of each partition, and returns nil once they are, or a HeldError once all but some are.
+	// Required.
 	Take func(ctx context.Context, ids map[string][16]byte, records []*kgo.Record) error
 	// Ready is asked before each poll and may wait, for back-pressure. Nil means always ready.
 	Ready func(ctx context.Context) error
@@ -99,14 +101,18 @@ type Reader struct {
 	mu    sync.Mutex
 	admin *kadm.Client
 	ids   map[string][16]byte // of the topics as they were at the newest assignment
+	held  held
 }
+
+// maxWait bounds the wait between tries to take records in.
+const maxWait = 5 * time.Second
 
 // New checks the configuration; it does not connect.
 func New(cfg Config) (*Reader, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	r := &Reader{cfg: cfg.withDefaults(), ids: map[string][16]byte{}}
+	r := &Reader{cfg: cfg.withDefaults(), ids: map[string][16]byte{}, held: held{records: map[TopicPartition][]*kgo.Record{}}}
 	if err := kgo.ValidateOpts(r.options()...); err != nil {
 		return nil, fmt.Errorf("kafka client of %s: %w", r.cfg.Group, err)
 	}
@@ -191,13 +197,13 @@ func (r *Reader) commit(ctx context.Context) {
 
 // poll reads once and makes what came durable.
 func (r *Reader) poll(ctx context.Context) {
-	fetches := r.client.PollRecords(ctx, r.cfg.MaxPoll)
+	fetches := r.fetch(ctx)
 	if fetches.IsClientClosed() || ctx.Err() != nil {
 		return
 	}
 	r.report(ctx, fetches)
-	if records := fetches.Records(); len(records) > 0 && r.take(ctx, records) {
-		r.client.MarkCommitRecords(records...)
+	if records := r.due(fetches.Records(), time.Now()); len(records) > 0 {
+		r.take(ctx, records)
 	}
 }
 
@@ -225,20 +231,35 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// take makes the records durable, however often that takes; it reports false when the reader was stopped before.
-func (r *Reader) take(ctx context.Context, records []*kgo.Record) bool {
+// take makes the records durable, however often that takes, unless the reader is stopped before; those that are held come again.
+func (r *Reader) take(ctx context.Context, records []*kgo.Record) {
 	wait := r.cfg.Retry
 	for {
 		err := r.takeOnce(ctx, records)
-		if err == nil {
-			return true
+		var some *HeldError
+		if err == nil || errors.As(err, &some) {
+			r.hold(ctx, records, some)
+			r.client.MarkCommitRecords(without(records, some)...)
+			return
 		}
 		if ctx.Err() != nil {
-			return false
+			return
 		}
 		r.cfg.Logger.WarnContext(ctx, "records were not taken in, trying again", "group", r.cfg.Group, "records", len(records),
 			"wait", wait.String(), "error", err)
 		sleep(ctx, wait)
-		wait = min(2*wait, 5*time.Second)
+		wait = min(2*wait, maxWait)
 	}
+}
+
+// without gives the records that are durable.
+func without(records []*kgo.Record, err *HeldError) []*kgo.Record {
+	if err == nil {
+		return records
+	}
+	held := make(map[*kgo.Record]bool, len(err.Records))
+	for _, rec := range err.Records {
+		held[rec] = true
+	}
+	return slices.DeleteFunc(slices.Clone(records), func(rec *kgo.Record) bool { return held[rec] })
 }

@@ -29,6 +29,7 @@ func (r *Reader) adjust(ctx context.Context, assigned map[string]map[int32]kgo.O
 		out, err := r.starts(ctx, assigned)
 		switch {
 		case err == nil:
+			r.release(assigned)
 			return out, nil
 		case errors.Is(err, ErrTopicRecreated), errors.Is(err, ErrBeyondEnd):
 			r.stop(err)
