@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -166,6 +170,29 @@ func TestErrorsOfTheCommandLineAreJSONToo(t *testing.T) {
 	require.Equal(t, exitUsage, status)
 	require.Empty(t, stdout)
 	require.Contains(t, documents(t, stderr)[0]["error"], "--bogus")
+}
+
+// TestALostAnswerNamesItsKey: what may have been stored can be found out.
+func TestALostAnswerNamesItsKey(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]http.HandlerFunc{
+		"cut":         func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"unavailable": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			srv := httptest.NewUnstartedServer(answer)
+			srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+			srv.Start()
+			defer srv.Close()
+			status, _, stderr := ebb(t, "order", "create", "--customer", "c", "--amount", "1", "--key", "mine", "--url", srv.URL)
+			require.Equal(t, exitUnreachable, status)
+			require.Contains(t, stderr, "repeat the command with --key mine to find out")
+			status, _, stderr = ebb(t, "order", "cancel", "7", "--url", srv.URL)
+			require.Equal(t, exitUnreachable, status)
+			require.Regexp(t, `with --key [0-9a-f-]{36} to find out`, stderr, "a key that was not given is named too")
+		})
+	}
 }
 
 func TestNewDestination(t *testing.T) {
