@@ -26,6 +26,7 @@ type Consumer struct {
 	limiter *rate.Limiter
 	flights *flights
 	pace    pace
+	trial   trial
 	// places are the destination's, one value for each call under way.
 	places chan struct{}
 	link   *link

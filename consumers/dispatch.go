@@ -144,6 +144,9 @@ func (c *Consumer) attempt(ctx context.Context, m flight, deadline time.Time) {
 	}
 	result := saga.Result{Class: end.Class, Reason: end.Reason, RetryAfter: end.RetryAfter, Revert: end.Revert}
 	result.Healthy, result.Outage = c.judge(ctx, m.Claimed, end)
+	if m.Dir == saga.Do && c.trial.result(m.SpecVersion, end.Class) {
+		c.suspect(ctx, m.SpecVersion)
+	}
 	c.keep(ctx, m, journal.Recording{
 		Claimed: m.Claimed, Worker: c.cfg.Worker, SpecHash: end.SpecHash, Result: result, Exchange: end.Exchange, Undo: end.Undo,
 	})

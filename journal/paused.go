@@ -87,3 +87,18 @@ func (s *Store) Paused(ctx context.Context) (map[string]Pause, error) {
 	}
 	return out, nil
 }
+
+// OnTrial tells whether nothing speaks for a version of a destination: none of its do steps has succeeded, and nobody has resumed the
+// destination since the version was applied.
+func (s *Store) OnTrial(ctx context.Context, name string, version int) (on bool, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT NOT EXISTS (
+	SELECT FROM ebb.steps WHERE destination = $1 AND direction = 'do' AND spec_version = $2 AND state = 'SUCCEEDED'
+) AND NOT EXISTS (
+	SELECT FROM ebb.operator_actions a JOIN ebb.destinations d ON d.name = a.target AND d.version = $2
+	WHERE a.action = 'resume destination' AND a.target = $1 AND a.at > d.applied_at
+)`, name, version).Scan(&on)
+	if err != nil {
+		return false, fmt.Errorf("trial of %s version %d: %w", name, version, err)
+	}
+	return on, nil
+}
