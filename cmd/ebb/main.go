@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -55,6 +56,7 @@ type env struct {
 
 func main() {
 	postgresrun.MaybeSupervise()
+	time.Local = time.UTC // what logs, answers and pages say does not depend on where the machine is
 	if os.Getenv("GOGC") == "" {
 		// Much is allocated for a short time, and little is kept: collecting at twice the live heap would be most of the garbage
 		// collector's work for nothing.

@@ -11,9 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ebbline/ebb/internal/testkit"
+	"github.com/ebbline/ebb/test/harness"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+func TestMain(m *testing.M) {
+	code := testkit.Run(m)
+	harness.Clean()
+	os.Exit(code)
+}
 
 // ebb runs a command line in this process.
 func ebb(t *testing.T, args ...string) (status int, stdout, stderr string) {
