@@ -1,6 +1,7 @@
 package schemas_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http/httptest"
@@ -39,6 +40,8 @@ func FuzzDecode(f *testing.F) {
 	f.Add(order[:7])
 	f.Add([]byte(`{"orderId":9007199254740993}`))
 	f.Add([]byte(`{"orderId":`))
+	f.Add([]byte(`{"a":{"b":1,"\u0062":2}}`))
+	f.Add([]byte(`{"a":"\ud83d\ude00","b":[1e400,{"a":{}}]}`))
 	f.Add([]byte(`[]`))
 	f.Add([]byte{0, 0, 0, 0xff, 0xff, 1})
 	for id := 101; id <= 104; id++ {
@@ -62,8 +65,52 @@ func FuzzDecode(f *testing.F) {
 		if got.SchemaID == 0 && string(got.JSON) != string(payload) {
 			t.Fatal("plain JSON was changed")
 		}
+		if why := ambiguous(got.JSON); why != "" {
+			t.Fatalf("%s: %q", why, got.JSON)
+		}
 		if _, err := codec.DecodeMessage(t.Context(), payload); err == nil && got.SchemaID == 0 {
 			t.Fatal("plain JSON became a message")
 		}
 	})
+}
+
+// ambiguous looks for what readers would understand differently, by other means than the code under test.
+func ambiguous(text []byte) string {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	type level struct {
+		keys map[string]bool // nil for an array
+		key  bool
+	}
+	var stack []level
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return ""
+		}
+		top := len(stack) - 1
+		if key, is := token.(string); is && top >= 0 && stack[top].key {
+			if stack[top].keys[key] {
+				return "a member is there twice"
+			}
+			stack[top].keys[key], stack[top].key = true, false
+			continue
+		}
+		switch token {
+		case json.Delim('{'):
+			stack = append(stack, level{keys: map[string]bool{}, key: true})
+			continue
+		case json.Delim('['):
+			stack = append(stack, level{})
+			continue
+		case json.Delim('}'), json.Delim(']'):
+			stack = stack[:top]
+		}
+		if n, is := token.(json.Number); is && len(n) > schemas.MaxNumber {
+			return "a number is too long"
+		}
+		if len(stack) > 0 { // a value has ended
+			stack[len(stack)-1].key = stack[len(stack)-1].keys != nil
+		}
+	}
 }
