@@ -35,6 +35,10 @@ e2e: ## Kill everything at random in the middle of 300 orders
 bench: ## Measure throughput, latency and cost side by side with plain loops
 	cd bench && $(GO) run . $(BENCH_FLAGS)
 
+.PHONY: browser
+browser: ## Check the order page in a real Chromium, which is installed if there is none
+	test/browser/run
+
 .PHONY: lint
 lint: ## Check style and the import arrows of the layout
 	$(GO) run $(LINT) run ./...
