@@ -20,6 +20,7 @@ type dlqListCmd struct {
 	Reader string `help:"Only those of this consumer group, such as ebb.billing." placeholder:"GROUP"`
 	Topic  string `help:"Only records of this topic." placeholder:"TOPIC"`
 	Reason string `help:"Only those with this reason, such as undecodable." placeholder:"REASON"`
+	Groups bool   `help:"Count them by reader, topic and reason instead."`
 	Before int64  `help:"Only ids below: the last one of the page before." placeholder:"ID"`
 	Limit  int    `help:"Page size, 1 to 1000." default:"50"`
 }
@@ -28,6 +29,7 @@ type dlqListCmd struct {
 func (dlqListCmd) Help() string {
 	return `Examples:
 
+  ebb dlq list --groups
   ebb dlq list --reader ebb.billing
   ebb dlq list --json | jq -r .detail`
 }
@@ -38,7 +40,15 @@ func (c *dlqListCmd) Run(e *env) error {
 		return err
 	}
 	defer r.close()
-	letters, err := inspect.Letters(e.ctx, r.pool, inspect.LetterFilter{Reader: c.Reader, Topic: c.Topic, Reason: c.Reason, Before: c.Before, Limit: c.Limit})
+	filter := inspect.LetterFilter{Reader: c.Reader, Topic: c.Topic, Reason: c.Reason, Before: c.Before, Limit: c.Limit}
+	if c.Groups {
+		groups, err := inspect.LetterGroups(e.ctx, r.pool, filter)
+		if err != nil {
+			return err
+		}
+		return list(e, groups, printLetterGroups)
+	}
+	letters, err := inspect.Letters(e.ctx, r.pool, filter)
 	if err != nil {
 		return err
 	}
@@ -52,6 +62,14 @@ func (c *dlqListCmd) Run(e *env) error {
 			fmt.Fprintf(w, "more: --before %d\n", letters[len(letters)-1].ID)
 		}
 	})
+}
+
+func printLetterGroups(w io.Writer, groups []inspect.LetterGroup) {
+	rows := make([][]string, len(groups))
+	for i, g := range groups {
+		rows[i] = []string{g.Reader, g.Topic, g.Reason, strconv.FormatInt(g.Count, 10), stamp(g.First), stamp(g.Last)}
+	}
+	table(w, "dead letters", []string{"READER", "TOPIC", "REASON", "COUNT", "FIRST", "LAST"}, rows)
 }
 
 type dlqShowCmd struct {

@@ -335,6 +335,8 @@ func (p *pipeline) deadLetters(t *testing.T) {
 	golden(t, "dlq-show.shape", shape(full))
 	require.Equal(t, map[string]any{"base64": "AP94"}, full["value"], "bytes that are no text are base64 alone")
 	require.Equal(t, map[string]any{"base64": "NDI=", "utf8": "42"}, full["key"])
+	golden(t, "dlq-groups", p.ok("dlq", "list", "--groups", "--reader", "ebb.billing"))
+	golden(t, "dlq-groups.shape", shape(p.lines("dlq", "list", "--groups", "--reader", "ebb.billing")...))
 	require.Equal(t, "\x00\xffx", p.ok("dlq", "show", id, "--raw"))
 	text := p.ok("dlq", "show", id)
 	require.Contains(t, text, "base64:AP94")

@@ -91,6 +91,35 @@ ORDER BY id DESC LIMIT $5`, f.Reader, f.Topic, f.Reason, f.Before, min(max(f.Lim
 	return out, nil
 }
 
+// LetterGroup counts the dead letters of a reader, topic and reason.
+type LetterGroup struct {
+	Reader string    `json:"reader"`
+	Topic  string    `json:"topic"`
+	Reason string    `json:"reason"`
+	Count  int64     `json:"count"`
+	First  time.Time `json:"firstAt"`
+	Last   time.Time `json:"lastAt"`
+}
+
+// LetterGroups counts all dead letters that the filter selects, the largest group first; Before and Limit do not count.
+func LetterGroups(ctx context.Context, pool *pgxpool.Pool, f LetterFilter) ([]LetterGroup, error) {
+	rows, err := pool.Query(ctx, `SELECT reader, topic, reason, count(*), min(created_at), max(created_at) FROM ebb.dead_letters
+WHERE ($1 = '' OR reader = $1) AND ($2 = '' OR topic = $2) AND ($3 = '' OR reason = $3)
+GROUP BY reader, topic, reason ORDER BY count(*) DESC, reader, topic, reason`, f.Reader, f.Topic, f.Reason)
+	if err != nil {
+		return nil, fmt.Errorf("count dead letters: %w", err)
+	}
+	out, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (g LetterGroup, err error) {
+		err = row.Scan(&g.Reader, &g.Topic, &g.Reason, &g.Count, &g.First, &g.Last)
+		g.First, g.Last = g.First.UTC(), g.Last.UTC()
+		return g, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count dead letters: %w", err)
+	}
+	return out, nil
+}
+
 func (l *Letter) columns() []any {
 	return []any{&l.ID, &l.Reader, &l.Topic, &l.Partition, &l.Offset, &l.Reason, &l.Detail, (*[]byte)(&l.Key), &l.Size, &l.At}
 }
