@@ -87,7 +87,7 @@ func TestF46(t *testing.T) {
 	require.Equal(t, http.StatusConflict, refused.StatusCode)
 
 	// Written under another one all the same.
-	v2, _ := s.written("other-prices", pricedV2, 4602, "\x30\x34", 2) // 12340 at scale 3, REFUNDED
+	v2, _ := s.written("other-prices", pricedV2, 4602, "\x30\x34", 2)             // 12340 at scale 3, REFUNDED
 	cancel, cancelID := s.written("other-cancels", cancelledInMillis, 1, 2, 0, 1) // no reason
 	parked, parkedID := s.written("other-sagas", parkedWithText, s.sagaID(id), "9")
 	at := s.write(
