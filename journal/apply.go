@@ -14,7 +14,7 @@ import (
 	"github.com/ebbline/ebb/journal/saga"
 )
 
-// Destination is what `ebb config apply` registers of a destination file.
+// Destination is what is registered of a destination file, or of a Go program's destination.
 type Destination struct {
 	Name       string
 	Hash       string
@@ -67,12 +67,23 @@ type EndOffsets func(ctx context.Context) (map[TopicPartition]int64, error)
 // record can be taken in, so that the plan of a record is a function of its position.
 const configLock = 0x6562622d636f6e66 // "ebb-conf"
 
-// Apply registers the destinations as the whole set: new and changed ones get a version, missing ones are ended, in one
-// transaction. Applying the same set again changes nothing. With dry, nothing is written.
+// Apply registers the destinations as the whole set of files: new and changed ones get a version, missing ones are ended, in one
+// transaction. Applying the same set again changes nothing. Destinations of Go programs stay as they are. With dry, nothing is written.
+// Errors: ErrEmptyPlan, ErrOtherKind, ErrCycle.
 func (s *Store) Apply(ctx context.Context, set []Destination, ends EndOffsets, from From, dry bool) ([]Change, error) {
-	if err := s.checkPlans(set); err != nil {
-		return nil, err
+	decide := func(latest map[string]*Version) ([]Change, error) {
+		if err := s.checkPlans(set, latest); err != nil {
+			return nil, err
+		}
+		return compare(set, latest), checkKinds(set, latest, KindFile)
 	}
+	return s.apply(ctx, KindFile, set, ends, from, dry, decide)
+}
+
+// apply registers what decide tells, which is given the newest versions.
+func (s *Store) apply(ctx context.Context, kind Kind, set []Destination, ends EndOffsets, from From, dry bool,
+	decide func(latest map[string]*Version) ([]Change, error),
+) ([]Change, error) {
 	var changes []Change
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(configLock)); err != nil {
@@ -82,7 +93,12 @@ func (s *Store) Apply(ctx context.Context, set []Destination, ends EndOffsets, f
 		if err != nil {
 			return err
 		}
-		changes = compare(set, latest)
+		if changes, err = decide(latest); err != nil {
+			return err
+		}
+		if err := checkCycles(set, changes, latest); err != nil {
+			return err
+		}
 		if dry || !slices.ContainsFunc(changes, func(c Change) bool { return c.Action != Unchanged }) {
 			return nil
 		}
@@ -94,7 +110,7 @@ func (s *Store) Apply(ctx context.Context, set []Destination, ends EndOffsets, f
 		if err != nil {
 			return fmt.Errorf("read where a new destination begins: %w", err)
 		}
-		return register(ctx, tx, set, changes, latest, offsets, first)
+		return register(ctx, tx, kind, set, changes, latest, offsets, first)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("apply destinations: %w", err)
@@ -114,10 +130,13 @@ func (f From) first(ctx context.Context, ends map[TopicPartition]int64) (map[Top
 }
 
 // checkPlans refuses a set that leaves a create event without any destination.
-func (s *Store) checkPlans(set []Destination) error {
+func (s *Store) checkPlans(set []Destination, latest map[string]*Version) error {
 	var missing []string
 	for eventType, role := range s.cfg.Roles {
 		taken := slices.ContainsFunc(set, func(d Destination) bool { return slices.Contains(d.EventTypes, eventType) })
+		for _, v := range latest {
+			taken = taken || v.Kind == KindGo && !v.Removed && slices.Contains(v.EventTypes, eventType)
+		}
 		if role == saga.Create && !taken {
 			missing = append(missing, eventType)
 		}
@@ -130,7 +149,7 @@ func (s *Store) checkPlans(set []Destination) error {
 }
 
 func latestVersions(ctx context.Context, tx pgx.Tx) (map[string]*Version, error) {
-	rows, err := tx.Query(ctx, `SELECT DISTINCT ON (name) name, version, hash, removed, spec, event_types, rules
+	rows, err := tx.Query(ctx, `SELECT DISTINCT ON (name) name, version, kind, hash, removed, spec, event_types, rules
 FROM ebb.destinations ORDER BY name, version DESC`)
 	if err != nil {
 		return nil, err
@@ -139,7 +158,7 @@ FROM ebb.destinations ORDER BY name, version DESC`)
 	_, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (*Version, error) {
 		v := &Version{Rules: &saga.Rules{}}
 		var rules []byte
-		if err := row.Scan(&v.Name, &v.Version, &v.Hash, &v.Removed, &v.Source, &v.EventTypes, &rules); err != nil {
+		if err := row.Scan(&v.Name, &v.Version, &v.Kind, &v.Hash, &v.Removed, &v.Source, &v.EventTypes, &rules); err != nil {
 			return nil, err
 		}
 		out[v.Name] = v
@@ -148,31 +167,33 @@ FROM ebb.destinations ORDER BY name, version DESC`)
 	return out, err
 }
 
-// compare tells what applying the set changes, by name.
+// compare tells what applying the set of files changes, by name.
 func compare(set []Destination, latest map[string]*Version) []Change {
 	var changes []Change
 	wanted := map[string]bool{}
 	for _, d := range set {
 		wanted[d.Name] = true
-		v := latest[d.Name]
-		switch {
-		case v == nil:
-			changes = append(changes, Change{d.Name, Added, 1})
-		case v.Removed:
-			changes = append(changes, Change{d.Name, Added, v.Version + 1})
-		case v.Hash != d.Hash || !sameRules(v.Rules, &d.Rules):
-			changes = append(changes, Change{d.Name, Changed, v.Version + 1})
-		default:
-			changes = append(changes, Change{d.Name, Unchanged, v.Version})
-		}
+		changes = append(changes, compareOne(d, KindFile, latest[d.Name]))
 	}
 	for name, v := range latest {
-		if !wanted[name] && !v.Removed {
+		if !wanted[name] && !v.Removed && v.Kind == KindFile {
 			changes = append(changes, Change{name, Removed, v.Version + 1})
 		}
 	}
 	slices.SortFunc(changes, func(x, y Change) int { return strings.Compare(x.Name, y.Name) })
 	return changes
+}
+
+func compareOne(d Destination, kind Kind, v *Version) Change {
+	switch {
+	case v == nil:
+		return Change{d.Name, Added, 1}
+	case v.Removed:
+		return Change{d.Name, Added, v.Version + 1}
+	case v.Kind != kind || v.Hash != d.Hash || !sameRules(v.Rules, &d.Rules):
+		return Change{d.Name, Changed, v.Version + 1}
+	}
+	return Change{d.Name, Unchanged, v.Version}
 }
 
 // sameRules compares rules as they are stored: a release may derive other rules from the same file.
@@ -182,7 +203,7 @@ func sameRules(x, y *saga.Rules) bool {
 	return errA == nil && errB == nil && bytes.Equal(a, b)
 }
 
-func register(ctx context.Context, tx pgx.Tx, set []Destination, changes []Change, latest map[string]*Version,
+func register(ctx context.Context, tx pgx.Tx, kind Kind, set []Destination, changes []Change, latest map[string]*Version,
 	ends, first map[TopicPartition]int64,
 ) error {
 	for _, c := range changes {
@@ -200,8 +221,8 @@ func register(ctx context.Context, tx pgx.Tx, set []Destination, changes []Chang
 		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `INSERT INTO ebb.destinations (name, version, hash, spec, event_types, rules, removed)
-VALUES ($1, $2, $3, $4, $5, $6, $7)`, d.Name, c.Version, d.Hash, d.Source, d.EventTypes, rules, c.Action == Removed)
+		_, err = tx.Exec(ctx, `INSERT INTO ebb.destinations (name, version, kind, hash, spec, event_types, rules, removed)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, d.Name, c.Version, string(kind), d.Hash, d.Source, d.EventTypes, rules, c.Action == Removed)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.Name, err)
 		}

@@ -21,7 +21,9 @@ var ErrUnknownVersion = errors.New("the destination's version is not registered;
 type Version struct {
 	Name    string
 	Version int
-	// Hash and Source are of the destination file, byte for byte.
+	// Kind says who registers it.
+	Kind Kind
+	// Hash and Source are of the destination file, byte for byte; for a Go program, of the description of its options.
 	Hash       string
 	Source     []byte
 	EventTypes []string
@@ -31,6 +33,15 @@ type Version struct {
 	// Start says from which offset on the version is in force, by topic and partition; what is missing counts from 0.
 	Start map[TopicPartition]int64
 }
+
+// Kind says who registers a destination.
+type Kind string
+
+// The kinds of destinations.
+const (
+	KindFile Kind = "file" // a folder of files, as one set: Apply
+	KindGo   Kind = "go"   // a Go program, by itself: Join
+)
 
 // TopicPartition names a partition.
 type TopicPartition struct {
@@ -67,7 +78,7 @@ func (s *Store) refresh(ctx context.Context) error {
 
 // Versions reads every registered version, by name and ascending version.
 func (s *Store) Versions(ctx context.Context) ([]*Version, error) {
-	rows, err := s.pool.Query(ctx, `SELECT d.name, d.version, d.hash, d.spec, d.event_types, d.rules, d.removed,
+	rows, err := s.pool.Query(ctx, `SELECT d.name, d.version, d.kind, d.hash, d.spec, d.event_types, d.rules, d.removed,
 	coalesce((SELECT json_agg(json_build_object('topic', o.topic, 'partition', o.partition, 'offset', o.start_offset::text))
 		FROM ebb.destination_offsets o WHERE o.name = d.name AND o.version = d.version), '[]')
 FROM ebb.destinations d ORDER BY d.name, d.version`)
@@ -84,7 +95,7 @@ FROM ebb.destinations d ORDER BY d.name, d.version`)
 func scanVersion(row pgx.CollectableRow) (*Version, error) {
 	v := &Version{Rules: &saga.Rules{}, Start: map[TopicPartition]int64{}}
 	var rules, starts []byte
-	if err := row.Scan(&v.Name, &v.Version, &v.Hash, &v.Source, &v.EventTypes, &rules, &v.Removed, &starts); err != nil {
+	if err := row.Scan(&v.Name, &v.Version, &v.Kind, &v.Hash, &v.Source, &v.EventTypes, &rules, &v.Removed, &starts); err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(rules, v.Rules); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/ebbline/ebb/consumers"
 	"github.com/ebbline/ebb/destination/spec"
 	"github.com/ebbline/ebb/internal/lifecycle"
+	"github.com/ebbline/ebb/journal"
 )
 
 // grace bounds what has to be done after the stop, beside requests and calls in flight, which have a setting.
@@ -150,11 +151,16 @@ func retiredDestinations(ctx context.Context, s *session) ([]*spec.Spec, error) 
 	if err != nil {
 		return nil, err
 	}
-	out := make([]*spec.Spec, len(versions))
-	for i, v := range versions {
-		if out[i], err = spec.Parse(fmt.Sprintf("%s version %d", v.Name, v.Version), v.Source); err != nil {
+	var out []*spec.Spec
+	for _, v := range versions {
+		if v.Kind != journal.KindFile { // its own program finishes what it began
+			continue
+		}
+		file, err := spec.Parse(fmt.Sprintf("%s version %d", v.Name, v.Version), v.Source)
+		if err != nil {
 			return nil, fmt.Errorf("%s is removed and cannot be read by this release, but may still have to undo: %w", v.Name, err)
 		}
+		out = append(out, file)
 	}
 	return out, nil
 }

@@ -95,6 +95,9 @@ func (f replyFlags) prove(ctx context.Context, s *session, t namedStep) (journal
 	if err != nil {
 		return journal.Proof{}, err
 	}
+	if v.Kind == journal.KindGo {
+		return provenElsewhere(step, reply), nil
+	}
 	file, err := spec.Parse(fmt.Sprintf("%s version %d", v.Name, v.Version), v.Source)
 	if err != nil {
 		return journal.Proof{}, err
@@ -105,6 +108,15 @@ func (f replyFlags) prove(ctx context.Context, s *session, t namedStep) (journal
 	}
 	defer ep.Close()
 	return ep.Prove(ctx, step, reply), nil
+}
+
+// provenElsewhere is the proof for a step of a Go program: only its handler could build the undo request.
+func provenElsewhere(step journal.Unsettled, reply *journal.Response) journal.Proof {
+	out := journal.Proof{Reply: reply, Revert: saga.RevertBroken, Route: step.Route}
+	if step.Dir == saga.Undo {
+		out.Revert = 0
+	}
+	return out
 }
 
 func (f replyFlags) read() ([]byte, error) {
