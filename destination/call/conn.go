@@ -62,12 +62,14 @@ func (g *gate) assumeSent() {
 }
 
 // seal ends the attempt and reports whether any byte has left: from here on
-// that is final.
-func (g *gate) seal() bool {
+// that is final. refusal is why the gate did not open; net/http may have
+// noticed the end of the connection first and tell of that.
+func (g *gate) seal() (sent bool, refusal error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	refusal = g.refusal
 	g.asked, g.refusal = true, errSealed
-	return g.written > 0
+	return g.written > 0, refusal
 }
 
 // countingConn is a connection that knows whose request is being written.

@@ -125,7 +125,10 @@ func roundTrip(ctx context.Context, transport *http.Transport, request *http.Req
 		if err == nil {
 			return reply, true, nil
 		}
-		sent := g.seal()
+		sent, refusal := g.seal()
+		if refusal != nil {
+			err = refusal
+		}
 		if sent || !g.reused.Load() || try == maxFreshConns || ctx.Err() != nil || gateClosed(err) {
 			return nil, sent, err
 		}
