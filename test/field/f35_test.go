@@ -27,6 +27,9 @@ func TestF35(t *testing.T) {
 		case "hold":
 			return says(200, member(strings.TrimPrefix(c.Aggregate, "undo-")))
 		case "late":
+			if c.Aggregate == "first" {
+				break // a version that refused everything from its first result on would be paused
+			}
 			return says(422, `{}`)
 		}
 		return says(200, `{}`)
@@ -38,6 +41,7 @@ revert: { method: DELETE, url: "/stock/holds/{hid}", extract: { hid: "response:$
 `),
 		"late": head("late", "Held", "after: hold\nrequest: { url: /late }\nrevert: none\n"),
 	})
+	s.comesTo(s.event("first", "Held", `{}`), "COMPLETED")
 	for name := range values {
 		forward, undo := s.event("do-"+name, "Released", member(name)), s.event("undo-"+name, "Held", `{}`)
 		if name == "odd" {

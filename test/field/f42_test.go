@@ -59,6 +59,7 @@ classify:
   - { status: 5xx, when: { path: $.code, op: eq, value: validation }, as: refused }
 `),
 	})
+	s.comesTo(s.event("first", "Charged", `{}`), "COMPLETED") // a version that refused everything from its first result on would be paused
 	ids := map[string]string{}
 	for name := range cases {
 		ids[name] = s.event(name, "Charged", `{}`)
