@@ -237,7 +237,9 @@ func (s *Sender) receive(ctx context.Context, reply *http.Response, clean scrubb
 	}
 	if len(body) <= MaxBody {
 		end.Complete = true
-		end.Reply = render.ParseReply(body)
+		if s.reads(end) {
+			end.Reply = render.ParseReply(body)
+		}
 		s.wish(reply.Header, end, x)
 		return nil
 	}
@@ -249,7 +251,19 @@ func (s *Sender) receive(ctx context.Context, reply *http.Response, clean scrubb
 	return &Error{Kind: KindTooLarge}
 }
 
+// reads tells whether anything will be asked of the reply's body: most
+// replies are judged by their status alone.
+func (s *Sender) reads(end *End) bool {
+	a := end.Answer
+	success := end.Status >= 200 && end.Status <= 299
+	return len(a.Classify) > 0 || success && (a.SuccessWhen != nil || a.FailureWhen != nil || a.PendingWhen != nil) ||
+		!success && !s.cfg.RetryAfter.Body.IsZero()
+}
+
 func (s *Sender) wish(h http.Header, end *End, x *Exchange) {
+	if end.Status >= 200 && end.Status <= 299 && len(end.Answer.Classify) == 0 {
+		return // done, or judged by its body; it does not ask to wait
+	}
 	w := readWish(h, end.Reply, s.cfg.RetryAfter, time.Now())
 	end.RetryAfter, x.RetryAfter = w.asked, w.bounded(s.cfg.RetryAfter)
 }
