@@ -17,7 +17,8 @@ func Kafka(t testing.TB, topics map[string]int32) []string {
 // KafkaCluster is Kafka for tests that inject faults or look into the cluster.
 func KafkaCluster(t testing.TB, topics map[string]int32, opts ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
-	all := []kfake.Opt{kfake.NumBrokers(1)}
+	// Tests may make members impatient.
+	all := []kfake.Opt{kfake.NumBrokers(1), kfake.BrokerConfigs(map[string]string{"group.min.session.timeout.ms": "100"})}
 	for name, partitions := range topics {
 		all = append(all, kfake.SeedTopics(partitions, name))
 	}
