@@ -80,6 +80,7 @@ CROSS JOIN LATERAL (
 JOIN ebb.steps t ON t.saga_id = s.id
 ORDER BY s.id, t.place`
 
+	// concern is which sagas of a long history may decide or be changed by a transition of another one: see saga.Aggregate.Sagas.
 	concern = `(s.state IN ('RUNNING', 'FAILING', 'COMPENSATING') OR s.attention <> '' OR s.late_open OR (s.role = 'create' AND s.state = 'COMPENSATED'))`
 
 	// Of a long history: what concerns, what the transition is about, what it asks for by version, and what is later than an open

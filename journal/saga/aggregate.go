@@ -10,8 +10,11 @@ import (
 type Aggregate struct {
 	Type string
 	Key  string
-	// Sagas are in ascending order of Version, then of ID. An aggregate with a long history may be loaded without the sagas that no
-	// transition at hand can concern: see Concerns.
+	// Sagas are in ascending order of Version, then of ID. An aggregate with a long history may be loaded without the sagas that the
+	// transition at hand cannot decide by or change. Those are the ones that have ended, need no attention, have no open late step and are
+	// no unwound create; except the saga that the transition is about; for Ingest, sagas of a version that is not below the event's (a later
+	// one that was sent supersedes it); for Record, completed sagas later than an open create (its refusal unwinds them); and for Cancel
+	// and what operators do, all.
 	Sagas []*Saga
 	// SeqBase is above every Seq that was ever given, from a database sequence that was asked under the lock; zero where all sagas
 	// are loaded.
@@ -207,17 +210,6 @@ func compareSagas(x, y *Saga) int {
 
 // Sort puts Sagas into the order that transitions rely on.
 func (a *Aggregate) Sort() { slices.SortFunc(a.Sagas, compareSagas) }
-
-// Concerns tells whether the saga may decide or be changed by a transition of another saga of its aggregate. Those that it is false
-// for need not be loaded, except
-//
-//   - the saga that the transition is about;
-//   - for Ingest, sagas of a version that is not below the event's (a later one that was sent supersedes it);
-//   - for Record, completed sagas later than an open create (its refusal unwinds them);
-//   - for Cancel and Retry, all.
-func (s *Saga) Concerns() bool {
-	return s.State.Open() || s.Attention != "" || s.LateOpen() || s.Role == Create && s.State == Compensated
-}
 
 // LateOpen tells whether a step that joined later is not settled yet.
 func (s *Saga) LateOpen() bool {
