@@ -8,9 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
-
+	"github.com/ebbline/ebb/consumers"
 	"github.com/ebbline/ebb/consumers/endpoint"
 	"github.com/ebbline/ebb/destination/seal"
 	"github.com/ebbline/ebb/destination/spec"
@@ -326,9 +324,7 @@ func (c *configApplyCmd) from() (journal.From, error) {
 	if err != nil {
 		return journal.From{}, fmt.Errorf("--from: %d characters that are neither now, nor earliest, nor a time; write for example --from 2026-11-30T08:00:00Z", len(c.From))
 	}
-	return journal.FromOffsets(orderOffsets(c.Brokers, func(ctx context.Context, admin *kadm.Client) (kadm.ListedOffsets, error) {
-		return admin.ListOffsetsAfterMilli(ctx, at.UnixMilli(), schemas.TopicOrder)
-	})), nil
+	return journal.FromOffsets(consumers.OffsetsAt(at, c.Brokers, nil, schemas.TopicOrder)), nil
 }
 
 // appliedChange is what became of a destination's file.
@@ -352,31 +348,5 @@ func applyDestinations(ctx context.Context, store *journal.Store, set []*spec.Sp
 	for i, s := range set {
 		list[i] = endpoint.Destination(s)
 	}
-	ends := orderOffsets(brokers, func(ctx context.Context, admin *kadm.Client) (kadm.ListedOffsets, error) {
-		return admin.ListEndOffsets(ctx, schemas.TopicOrder)
-	})
-	return store.Apply(ctx, list, ends, from, dry)
-}
-
-// orderOffsets asks Kafka for an offset of every partition of the order topic.
-func orderOffsets(brokers []string, ask func(context.Context, *kadm.Client) (kadm.ListedOffsets, error)) journal.EndOffsets {
-	return func(ctx context.Context) (map[journal.TopicPartition]int64, error) {
-		client, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
-		if err != nil {
-			return nil, err
-		}
-		defer client.Close()
-		offsets, err := ask(ctx, kadm.NewClient(client))
-		if err != nil {
-			return nil, err
-		}
-		out := map[journal.TopicPartition]int64{}
-		offsets.Each(func(o kadm.ListedOffset) {
-			if o.Err != nil {
-				err = fmt.Errorf("topic %s partition %d: %w; create it with `ebb topics apply`", o.Topic, o.Partition, o.Err)
-			}
-			out[journal.TopicPartition{Topic: o.Topic, Partition: o.Partition}] = o.Offset
-		})
-		return out, err
-	}
+	return store.Apply(ctx, list, consumers.EndOffsets(brokers, nil, schemas.TopicOrder), from, dry)
 }

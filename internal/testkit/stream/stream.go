@@ -218,3 +218,6 @@ func (s *Stream) Members(group string) int {
 	require.NoError(s.t, err)
 	return len(got[group].Members)
 }
+
+// Registry is the address of the registry that Away takes away.
+func (s *Stream) Registry() string { return s.url }
