@@ -34,21 +34,33 @@ func (g *Group) Run(ctx context.Context) error {
 	for _, a := range g.actors {
 		all.Go(func() {
 			err := a.run(ctx)
-			if err != nil && !errors.Is(err, context.Canceled) {
-				stop(fmt.Errorf("%s: %w", a.name, err))
+			// An actor that was cancelled though nobody had stopped the group has failed: something of its own ended it.
+			if err != nil && (ctx.Err() == nil || !errors.Is(err, context.Canceled)) {
+				stop(&failure{a.name, err})
 				return
 			}
 			stop(errEnded)
 		})
 	}
 	all.Wait()
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, errEnded) && !errors.Is(cause, context.Canceled) {
-		return cause
+	var f *failure
+	if errors.As(context.Cause(ctx), &f) {
+		return f
 	}
 	return nil
 }
 
 var errEnded = errors.New("an actor has ended")
+
+// failure is how the first actor that failed has ended.
+type failure struct {
+	actor string
+	err   error
+}
+
+func (f *failure) Error() string { return fmt.Sprintf("%s: %v", f.actor, f.err) }
+
+func (f *failure) Unwrap() error { return f.err }
 
 // Signals gives a context that ends with the first SIGINT or SIGTERM. A second one ends the process with status 130.
 func Signals(ctx context.Context) (context.Context, context.CancelFunc) {
