@@ -195,7 +195,8 @@ func (c *compensatorCmd) Run(e *env) error {
 type relayCmd struct {
 	where
 	served
-	Slot string `help:"Name of the replication slot." default:"ebb_outbox"`
+	Slot   string   `help:"Name of the replication slot." default:"ebb_outbox"`
+	Outbox []string `help:"Stream this outbox too; publish it with ebb migrate first." placeholder:"SCHEMA.TABLE"`
 }
 
 func (c *relayCmd) Run(e *env) error {
@@ -204,7 +205,7 @@ func (c *relayCmd) Run(e *env) error {
 	}
 	var g lifecycle.Group
 	ops, mux := lifecycle.NewOps(), http.NewServeMux()
-	if err := addRelay(&g, ops, c.DSN, c.Slot, c.Brokers, e.log); err != nil {
+	if err := addRelay(&g, ops, c.DSN, c.Slot, c.Brokers, e.log, c.Outbox...); err != nil {
 		return err
 	}
 	if err := c.serve(e, &g, ops, mux); err != nil {

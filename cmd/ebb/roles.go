@@ -152,13 +152,13 @@ func addCompensator(g *lifecycle.Group, s *session, brokers []string, log *slog.
 }
 
 // addRelay adds the relay with its metrics and its readiness.
-func addRelay(g *lifecycle.Group, ops *lifecycle.Ops, dsn, slot string, brokers []string, log *slog.Logger) error {
+func addRelay(g *lifecycle.Group, ops *lifecycle.Ops, dsn, slot string, brokers []string, log *slog.Logger, outboxes ...string) error {
 	lag := prometheus.NewGauge(prometheus.GaugeOpts{Name: "ebb_slot_lag_bytes", Help: "WAL that the replication slot holds back."})
 	latency := prometheus.NewHistogram(prometheus.HistogramOpts{Name: "ebb_commit_to_kafka_seconds",
 		Help: "From commit to Kafka's acknowledgement.", Buckets: prometheus.ExponentialBuckets(0.001, 2, 15)})
 	ops.Registry.MustRegister(lag, latency)
 	r, err := relay.New(relay.Config{
-		DSN: dsn, Slot: slot, Brokers: brokers, Mapping: relay.OutboxMapping(cdc.DefaultTables()...), Logger: log,
+		DSN: dsn, Slot: slot, Brokers: brokers, Mapping: relay.OutboxMapping(append(cdc.DefaultTables(), outboxes...)...), Logger: log,
 		Hooks: relay.Hooks{
 			OnProgress: func(p relay.Progress) { lag.Set(float64(p.LagBytes)) },
 			OnRecord:   func(d relay.Delivered) { latency.Observe(d.Latency.Seconds()) },
@@ -172,8 +172,8 @@ func addRelay(g *lifecycle.Group, ops *lifecycle.Ops, dsn, slot string, brokers 
 	return nil
 }
 
-// migrate brings both schemas to the newest version and sets up change data capture.
-func migrate(ctx context.Context, dsn, slot string) (cdc.Result, error) {
+// migrate brings both schemas to the newest version and sets up change data capture, also for further outboxes.
+func migrate(ctx context.Context, dsn, slot string, outboxes ...string) (cdc.Result, error) {
 	if err := postgres.Migrate(ctx, dsn); err != nil {
 		return cdc.Result{}, err
 	}
@@ -185,5 +185,5 @@ func migrate(ctx context.Context, dsn, slot string) (cdc.Result, error) {
 		return cdc.Result{}, fmt.Errorf("connect to PostgreSQL: %w", err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	return cdc.Setup(ctx, conn, cdc.Config{Slot: slot})
+	return cdc.Setup(ctx, conn, cdc.Config{Slot: slot, Tables: append(cdc.DefaultTables(), outboxes...)})
 }

@@ -19,14 +19,15 @@ import (
 
 type migrateCmd struct {
 	where
-	Slot string `help:"Name of the replication slot." default:"ebb_outbox"`
+	Slot   string   `help:"Name of the replication slot." default:"ebb_outbox"`
+	Outbox []string `help:"Publish this outbox too, made by producer/outbox; it must exist." placeholder:"SCHEMA.TABLE"`
 }
 
 func (c *migrateCmd) Run(e *env) error {
 	if err := c.fill(false, false); err != nil {
 		return err
 	}
-	done, err := migrate(e.ctx, c.DSN, c.Slot)
+	done, err := migrate(e.ctx, c.DSN, c.Slot, c.Outbox...)
 	if err != nil {
 		return err
 	}
@@ -47,15 +48,16 @@ type topicsCmd struct {
 
 type topicsApplyCmd struct {
 	where
-	Partitions  int32 `help:"Partitions of new topics." default:"12"`
-	Replication int16 `help:"Copies of each partition; 0 takes the broker's default." default:"0"`
+	Partitions  int32    `help:"Partitions of new topics." default:"12"`
+	Replication int16    `help:"Copies of each partition; 0 takes the broker's default." default:"0"`
+	Aggregate   []string `help:"Create the topic of this aggregate type too, for an outbox of your own." placeholder:"TYPE"`
 }
 
 func (c *topicsApplyCmd) Run(e *env) error {
 	if err := c.fill(true, false); err != nil {
 		return err
 	}
-	results, err := kafkarun.EnsureTopics(e.ctx, c.Brokers, topicSpecs(c.Partitions, c.Replication))
+	results, err := kafkarun.EnsureTopics(e.ctx, c.Brokers, topicSpecs(c.Partitions, c.Replication, c.Aggregate...))
 	if err != nil {
 		return err
 	}
@@ -89,16 +91,20 @@ type appliedTopic struct {
 }
 
 // topicSpecs are the topics of the pipeline. Records of events are kept for a week; what a journal can be rebuilt from, for a month.
-func topicSpecs(partitions int32, replication int16) []kafkarun.TopicSpec {
+func topicSpecs(partitions int32, replication int16, aggregates ...string) []kafkarun.TopicSpec {
 	const week, month = "604800000", "2592000000"
 	kept := func(name, ms string) kafkarun.TopicSpec {
 		return kafkarun.TopicSpec{Name: name, Partitions: partitions, ReplicationFactor: replication,
 			Configs: map[string]string{"retention.ms": ms, "cleanup.policy": "delete"}}
 	}
-	return []kafkarun.TopicSpec{
+	out := []kafkarun.TopicSpec{
 		kept(schemas.TopicOrder, week), kept(schemas.TopicCompensation, week), kept(schemas.TopicSaga, month),
 		kept(schemas.TopicStep, month), kept(schemas.TopicDeadLetter, month),
 	}
+	for _, a := range aggregates {
+		out = append(out, kept(schemas.TopicPrefix+a, week))
+	}
+	return out
 }
 
 type schemasCmd struct {
