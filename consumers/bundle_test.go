@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -309,3 +310,6 @@ func (l *testLog) String() string {
 }
 
 func orderKey(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
+
+// logged counts how often something was logged.
+func (b *bundle) logged(text string) int { return strings.Count(b.logs.String(), text) }

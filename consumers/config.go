@@ -77,13 +77,14 @@ type Config struct {
 	AggregateType string
 	// Worker names this process in claims. Required.
 	Worker string
-	// Concurrency bounds calls in flight. Zero means 16.
+	// Concurrency bounds calls in flight over all replicas of this consumer: each takes its part, a few seconds after others have come or
+	// gone. Zero means 16.
 	Concurrency int
 	// Ahead lets as many steps be claimed beyond Concurrency, to wait here for a place, as the destination has lately taken in this time:
 	// they can be claimed in the transactions that make them due. What waits when a process dies counts as sent: it is for destinations
 	// where repeating is safe, and without a rate. Zero means none.
 	Ahead time.Duration
-	// RateEvery is the time between calls and RateBurst how many may start at once; zero means no limit.
+	// RateEvery is the time between calls and RateBurst how many may start at once, over all replicas; zero means no limit.
 	RateEvery time.Duration
 	RateBurst int
 	// Timeout is the longest a call takes. Zero means 30 s.

@@ -27,8 +27,8 @@ type Consumer struct {
 	flights *flights
 	pace    pace
 	trial   trial
-	// places are the destination's, one value for each call under way.
-	places chan struct{}
+	// places are those of the destination that this replica has.
+	places *gate
 	link   *link
 	since  intakeSince
 	// unknown and reading are of the reading loop.
@@ -55,7 +55,7 @@ func New(cfg Config) (*Consumer, error) {
 	c := &Consumer{
 		cfg: cfg, log: cfg.Logger, record: record, link: record.link,
 		breaker: newBreaker(cfg.BreakerAfter, cfg.ProbeEvery, cfg.ProbeMax, cfg.Concurrency),
-		health:  newHealth(), flights: newFlights(cfg.Concurrency, cfg.Batch), places: make(chan struct{}, cfg.Concurrency),
+		health:  newHealth(), flights: newFlights(cfg.Concurrency, cfg.Batch), places: newGate(cfg.Concurrency),
 		unknown: unknownIDs{},
 	}
 	if cfg.RateEvery > 0 {
@@ -108,6 +108,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 		groups.Go(func() { c.record.Run(store, hard) })
 	}
 	groups.Go(func() { c.release.Run(store, hard) })
+	c.muster(ctx) // before the first claim: the others have to make room
+	loops.Go(func() { c.musterLoop(ctx) })
 	c.record.consumers.join(c)
 	loops.Go(func() { stop(c.reader.Run(ctx)) })
 	loops.Go(func() { c.expire(ctx) })

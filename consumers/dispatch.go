@@ -76,7 +76,7 @@ func (c *Consumer) untilDue(b journal.ClaimBatch) time.Duration {
 // vacancies is how many claims may be made now, and how long to wait if there are none.
 func (c *Consumer) vacancies(by cause, most int) (int, time.Duration) {
 	now := time.Now()
-	n := c.flights.free(now, by, min(most, c.cfg.Batch), c.pace.within(c.cfg.Ahead, c.cfg.Concurrency, c.cfg.Batch))
+	n := c.flights.free(now, by, min(most, c.cfg.Batch), c.pace.within(c.cfg.Ahead, c.flights.places(), c.cfg.Batch))
 	allowed, wait := c.breaker.allow(now, c.flights.count())
 	n = min(n, allowed)
 	if n <= 0 {
@@ -132,7 +132,7 @@ func (c *Consumer) attempt(ctx context.Context, m flight, deadline time.Time) {
 		return
 	}
 	end, err := c.call(ctx, m.Claimed, deadline)
-	<-c.places
+	c.places.leave()
 	if err != nil {
 		c.giveBack(ctx, m, end.Exchange.Sent)
 		return
@@ -155,8 +155,9 @@ func (c *Consumer) attempt(ctx context.Context, m flight, deadline time.Time) {
 // enter waits for one of the destination's places. What was claimed ahead of them is given back at the stop, if the destination fails
 // meanwhile, or if no place comes free while there is time for the call.
 func (c *Consumer) enter(deadline time.Time) bool {
+	in := c.places.enter()
 	select {
-	case c.places <- struct{}{}:
+	case <-in:
 		return true
 	default:
 	}
@@ -164,18 +165,26 @@ func (c *Consumer) enter(deadline time.Time) bool {
 	t := time.NewTimer(patience)
 	defer t.Stop()
 	select {
-	case c.places <- struct{}{}:
+	case <-in:
 	case <-c.stopping:
-		return false
+		return c.missed(in)
 	case <-t.C:
 		c.pace.took(patience) // which is longer than was foreseen
-		return false
+		return c.missed(in)
 	}
 	if !c.breaker.closed() {
-		<-c.places
+		c.places.leave()
 		return false
 	}
 	return true
+}
+
+// missed gives up a place, also one that has just come free.
+func (c *Consumer) missed(in chan struct{}) bool {
+	if !c.places.giveUp(in) {
+		c.places.leave()
+	}
+	return false
 }
 
 // call makes the call between the places where a test may strike.

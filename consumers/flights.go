@@ -25,14 +25,15 @@ const hungry = 100 * time.Millisecond
 // result costs much less than one from the queue; without a share of their own, a queue that has formed once would take all places for
 // ever.
 type flights struct {
-	capacity, unstored int
+	unstored int
 
-	mu     sync.Mutex
-	n      [causes]int // claimed, and the call has not ended
-	ended  int         // the call has ended, which is not stored
-	wanted [causes]time.Time
-	freed  chan struct{} // has a value after a place became free
-	idle   chan struct{} // closed while nothing flies
+	mu       sync.Mutex
+	capacity int
+	n        [causes]int // claimed, and the call has not ended
+	ended    int         // the call has ended, which is not stored
+	wanted   [causes]time.Time
+	freed    chan struct{} // has a value after a place became free
+	idle     chan struct{} // closed while nothing flies
 }
 
 func newFlights(capacity, unstored int) *flights {
@@ -51,6 +52,28 @@ func (f *flights) free(now time.Time, by cause, wanted, ahead int) int {
 		n = min(n, share(capacity, by)-f.n[by])
 	}
 	return max(min(n, wanted), 0)
+}
+
+// resize sets the number of places, and reports whether that changes it.
+func (f *flights) resize(capacity int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if capacity == f.capacity {
+		return false
+	}
+	f.capacity = capacity
+	select {
+	case f.freed <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// places is the number of places.
+func (f *flights) places() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.capacity
 }
 
 // want notes that the cause would have taken more places than it got.
