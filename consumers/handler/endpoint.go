@@ -144,7 +144,7 @@ func (e *endpoint) method(c consumers.Call) (string, func(context.Context, Reque
 
 func requestOf(c consumers.Call) Request {
 	return Request{
-		Body: append([]byte{}, c.Content...), Key: c.Key, Attempt: c.Attempt, MayHaveHappened: c.Maybe, Version: c.SpecVersion,
+		Body: append([]byte{}, c.Content...), Key: c.Key, Undoing: c.Dir == saga.Undo, Attempt: c.Attempt, MayHaveHappened: c.Maybe, Version: c.SpecVersion,
 		Step: stepOf(c.Dest, c.Saga, c.Aggregate, c.EventType, c.EventBody, c.EventTime, c.TraceParent),
 	}
 }

@@ -63,6 +63,8 @@ type Request struct {
 	Step
 	// Key is the idempotency key of every attempt of the step, and of its lookups.
 	Key string
+	// Undoing says that it is Undo's.
+	Undoing bool
 	// Attempt counts from 1.
 	Attempt int
 	// MayHaveHappened says that an earlier attempt may have been processed.
