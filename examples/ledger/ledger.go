@@ -7,12 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/ebbline/ebb/consumers/handler"
@@ -64,11 +60,11 @@ func (l Ledger) Prepare(_ context.Context, s handler.Step) (handler.Request, err
 
 // Send books.
 func (l Ledger) Send(ctx context.Context, r handler.Request) (handler.Result, error) {
-	out, err := l.call(ctx, http.MethodPost, "/bookings", r.Key, r.Body)
+	req, err := l.request(ctx, http.MethodPost, "/bookings", r.Body)
 	if err != nil {
 		return handler.Result{}, err
 	}
-	return booked(out)
+	return booked(handler.Call(l.Client, r, req))
 }
 
 // Undo reverses the booking.
@@ -77,83 +73,43 @@ func (l Ledger) Undo(ctx context.Context, r handler.Request) (handler.Result, er
 	if err := json.Unmarshal(r.Body, &undo); err != nil || undo.Booking == "" {
 		return handler.Result{}, handler.Park("the stored reversal cannot be read")
 	}
-	return l.call(ctx, http.MethodPost, "/bookings/"+url.PathEscape(undo.Booking)+"/reversal", r.Key, nil)
+	req, err := l.request(ctx, http.MethodPost, "/bookings/"+url.PathEscape(undo.Booking)+"/reversal", nil)
+	if err != nil {
+		return handler.Result{}, err
+	}
+	return handler.Call(l.Client, r, req)
 }
 
 // Lookup asks what became of a booking whose reply was lost.
 func (l Ledger) Lookup(ctx context.Context, r handler.Request) (handler.Result, error) {
-	out, err := l.call(ctx, http.MethodGet, "/bookings/by-key/"+url.PathEscape(r.Key), "", nil)
-	if err == nil {
-		return booked(out)
+	req, err := l.request(ctx, http.MethodGet, "/bookings/by-key/"+url.PathEscape(r.Key), nil)
+	if err != nil {
+		return handler.Result{}, err
 	}
-	if errors.Is(err, errGone) {
-		return handler.Result{}, handler.NotFound("the accounting system does not know the key")
-	}
-	return handler.Result{}, err
+	return booked(handler.Ask(l.Client, r, req))
 }
 
 // booked reads the reply of a booking: what undoing takes has to be in the result.
-func booked(out handler.Result) (handler.Result, error) {
+func booked(out handler.Result, err error) (handler.Result, error) {
+	if err != nil {
+		return out, err
+	}
 	var reply struct {
 		ID string `json:"id"`
 	}
 	if err := json.Unmarshal(out.Reply, &reply); err != nil || reply.ID == "" {
 		return handler.Result{}, handler.Unknown(errors.New("the reply has no booking id"))
 	}
-	undo, err := json.Marshal(reversal{Booking: reply.ID})
-	out.Undo = undo
+	out.Undo, err = json.Marshal(reversal{Booking: reply.ID})
 	return out, err
 }
 
-var errGone = errors.New("status 404")
-
-// call makes one exchange, and says by its error what its end means.
-func (l Ledger) call(ctx context.Context, method, path, key string, body []byte) (handler.Result, error) {
-	var in io.Reader
-	if body != nil {
-		in = bytes.NewReader(body)
-	}
-	req, err := http.NewRequestWithContext(ctx, method, l.URL+path, in)
+// request makes one; what cannot be made is our set-up.
+func (l Ledger) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, l.URL+path, bytes.NewReader(body))
 	if err != nil {
-		return handler.Result{}, handler.Misconfigured(err)
-	}
-	// net/http repeats requests by itself when it thinks that they are safe. One attempt is one request: no second body, and the key
-	// in a form that it does not know.
-	req.GetBody = nil
-	if key != "" {
-		req.Header["idempotency-key"] = []string{key}
+		return nil, handler.Misconfigured(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := l.Client.Do(req)
-	if err != nil {
-		if dial := new(net.OpError); errors.As(err, &dial) && dial.Op == "dial" {
-			return handler.Result{}, handler.NotSent(err)
-		}
-		return handler.Result{}, handler.Unknown(err)
-	}
-	defer resp.Body.Close()
-	reply, err := io.ReadAll(io.LimitReader(resp.Body, handler.MaxReply))
-	if err != nil {
-		return handler.Result{}, handler.Unknown(err)
-	}
-	return handler.Result{Status: resp.StatusCode, Reply: reply}, meaning(resp)
-}
-
-// meaning is what a status says; nil is a success.
-func meaning(resp *http.Response) error {
-	switch code := resp.StatusCode; {
-	case code >= 200 && code <= 299:
-		return nil
-	case code == http.StatusNotFound:
-		return errGone // of Send and Undo: not known
-	case code == http.StatusBadRequest, code == http.StatusConflict, code == http.StatusUnprocessableEntity:
-		return handler.Refuse(fmt.Sprintf("status %d", code))
-	case code == http.StatusTooManyRequests:
-		seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
-		return handler.RetryAfter(time.Duration(seconds) * time.Second)
-	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return handler.Misconfigured(fmt.Errorf("status %d", code))
-	default:
-		return handler.Unknown(fmt.Errorf("status %d", code))
-	}
+	return req, nil
 }
