@@ -82,7 +82,7 @@ func (b *bundle) start(d handler.Destination, change ...func(*handler.Config)) *
 	}()
 	b.t.Cleanup(func() {
 		cancel()
-		<-run.done
+		_ = <-run.done
 	})
 	return run
 }

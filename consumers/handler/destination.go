@@ -42,9 +42,9 @@ type Destination struct {
 	Settle time.Duration
 	// Timeout ends the context of a call. Zero means 30 s.
 	Timeout time.Duration
-	// Concurrency bounds calls at a time in this process. Zero means 16.
+	// Concurrency bounds calls at a time over all processes that run the destination. Zero means 16.
 	Concurrency int
-	// PerSecond bounds calls in this process, and Burst how many may start at once; zero means no bound, and 1.
+	// PerSecond bounds calls over all of them, and Burst how many may start at once; zero means no bound, and 1.
 	PerSecond float64
 	Burst     int
 	// Ordering of the events of one aggregate. The zero value is OrderHold.
@@ -71,13 +71,17 @@ type Retry struct {
 	Max  time.Duration
 }
 
-// What options are made of.
 type (
+	// Idempotency says what a destination makes of a repeated key.
 	Idempotency = saga.Idempotency
-	Ordering    = saga.Ordering
-	OnRefused   = saga.OnRefused
+	// Ordering says how the events of one aggregate wait for each other.
+	Ordering = saga.Ordering
+	// OnRefused says what a refusal does.
+	OnRefused = saga.OnRefused
+	// OnExhausted says what the end of patience does.
 	OnExhausted = saga.OnExhausted
-	Role        = saga.Role
+	// Role is what an event type means to its aggregate.
+	Role = saga.Role
 )
 
 // Values of options.

@@ -85,7 +85,7 @@ func (e *PanicError) Error() string { return fmt.Sprintf("the handler panicked w
 // HungError says that handlers have not returned although their time was up.
 type HungError struct {
 	Destination string
-	// Count is how many have not, and Places how many there may be at a time.
+	// Count is how many have not, and Places how many calls this process may make at a time.
 	Count, Places int
 	// Longest is how long the first of them has been overdue.
 	Longest time.Duration

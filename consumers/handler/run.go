@@ -134,8 +134,7 @@ func (r *runner) run(ctx context.Context) error {
 	var g lifecycle.Group
 	ops := lifecycle.NewOps()
 	ops.Check("postgres", r.pool.Ping)
-	hung := newWatch(r.dest.Name, r.dest.Concurrency)
-	ops.Check("handler", func(context.Context) error { return hung.err() })
+	hung := newWatch(r.dest.Name)
 	known := make(chan struct{})
 	ops.Check("schema registry", func(context.Context) error {
 		select {
@@ -149,6 +148,8 @@ func (r *runner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	hung.places = c.Places
+	ops.Check("handler", hung.check)
 	ops.Check("records", func(context.Context) error { return c.Reading() })
 	ops.Registry.MustRegister(consumers.Backlog{Of: r.store.BacklogOf, Destinations: []string{r.dest.Name}})
 	g.Add("destination "+r.dest.Name, func(ctx context.Context) error {
@@ -158,14 +159,7 @@ func (r *runner) run(ctx context.Context) error {
 		close(known)
 		return c.Run(ctx)
 	})
-	g.Add("handlers", func(ctx context.Context) error {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-hung.stuck:
-			return hung.err()
-		}
-	})
+	g.Add("handlers", hung.run)
 	g.Add("wake-ups", func(ctx context.Context) error {
 		r.store.Listen(ctx)
 		return nil

@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -8,17 +9,18 @@ import (
 // watch knows the handlers that hang.
 type watch struct {
 	destination string
-	places      int
+	// places is how many calls this process may make at a time; it changes as replicas come and go.
+	places func() int
 
 	mu    sync.Mutex
 	last  int
 	since map[int]time.Time
-	// stuck is closed when every place is taken by one that hangs: nothing would ever move here again.
-	stuck chan struct{}
+	// more has a value after another one hangs.
+	more chan struct{}
 }
 
-func newWatch(destination string, places int) *watch {
-	return &watch{destination: destination, places: places, since: map[int]time.Time{}, stuck: make(chan struct{})}
+func newWatch(destination string) *watch {
+	return &watch{destination: destination, since: map[int]time.Time{}, more: make(chan struct{}, 1)}
 }
 
 // hangs counts a handler that does not return; the number is for returned.
@@ -27,12 +29,9 @@ func (w *watch) hangs(now time.Time) int {
 	defer w.mu.Unlock()
 	w.last++
 	w.since[w.last] = now
-	if len(w.since) == w.places {
-		select {
-		case <-w.stuck:
-		default:
-			close(w.stuck)
-		}
+	select {
+	case w.more <- struct{}{}:
+	default:
 	}
 	return w.last
 }
@@ -43,17 +42,42 @@ func (w *watch) returned(n int) {
 	delete(w.since, n)
 }
 
-// err is nil while none hangs, else a *HungError.
-func (w *watch) err() error {
+// now is nil while none hangs.
+func (w *watch) now() *HungError {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.since) == 0 {
 		return nil
 	}
 	now := time.Now()
-	e := &HungError{Destination: w.destination, Count: len(w.since), Places: w.places}
+	e := &HungError{Destination: w.destination, Count: len(w.since), Places: w.places()}
 	for _, at := range w.since {
 		e.Longest = max(e.Longest, now.Sub(at))
 	}
 	return e
+}
+
+// check is the readiness.
+func (w *watch) check(context.Context) error {
+	if e := w.now(); e != nil {
+		return e
+	}
+	return nil
+}
+
+// run ends with a *HungError when every place is taken by a handler that hangs: nothing would ever move here again.
+func (w *watch) run(ctx context.Context) error {
+	tick := time.NewTicker(time.Second) // replicas come, and places go
+	defer tick.Stop()
+	for {
+		if e := w.now(); e != nil && e.Count >= e.Places {
+			return e
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-w.more:
+		case <-tick.C:
+		}
+	}
 }
