@@ -14,7 +14,8 @@ type destinationNewCmd struct {
 	Dir   string   `help:"Folder of destination files." default:"${destinations}" placeholder:"DIR"`
 	On    []string `help:"Event types that it gets." default:"OrderCreated" placeholder:"TYPE"`
 	After []string `help:"Destinations that settle before it." placeholder:"NAME"`
-	Test  bool     `help:"Also write a Go test that sends what the file says to a fake of the destination."`
+	Test  bool     `help:"Also write a Go test that sends what the file says to a fake of the destination." xor:"kind"`
+	Go    string   `help:"Write a Go program and its test into this folder instead of a file." placeholder:"FOLDER" xor:"kind"`
 }
 
 // Help has examples.
@@ -25,6 +26,7 @@ Examples:
 
   ebb destination new crm --after billing
   ebb destination new crm --test && go test ./consumers/destinations
+  ebb destination new crm --go ./crm && go test ./crm
   ebb destination new mailer --dir my/destinations --on OrderCreated,OrderStatusUpdated`
 }
 
@@ -36,6 +38,9 @@ type written struct {
 }
 
 func (c *destinationNewCmd) Run(e *env) error {
+	if c.Go != "" {
+		return c.program(e)
+	}
 	d := scaffold.Destination{Name: c.Name, Dir: c.Dir, On: c.On, After: c.After, Test: c.Test}
 	files, err := scaffold.Write(d)
 	if err != nil {
@@ -50,11 +55,31 @@ func (c *destinationNewCmd) Run(e *env) error {
 		"ebb config apply "+c.Dir,
 		"ebb consumer --destination "+c.Name+" --destinations "+c.Dir,
 	)}
+	return w.print(e)
+}
+
+// program writes a destination in Go.
+func (c *destinationNewCmd) program(e *env) error {
+	d := scaffold.Destination{Name: c.Name, Dir: c.Go, On: c.On, After: c.After}
+	files, err := scaffold.WriteProgram(d)
+	if err != nil {
+		return &usageError{err}
+	}
+	folder := filepath.ToSlash(c.Go)
+	if !filepath.IsAbs(c.Go) && !strings.HasPrefix(folder, ".") {
+		folder = "./" + folder
+	}
+	return written{Name: c.Name, Files: files, Next: []string{
+		"go test " + folder, "export " + d.Variable() + "=http://127.0.0.1:9000", "go run " + folder,
+	}}.print(e)
+}
+
+func (w written) print(e *env) error {
 	return one(e, w, func(out io.Writer, w written) {
 		for _, f := range w.Files {
 			fmt.Fprintf(out, "wrote %s\n", f)
 		}
-		fmt.Fprintln(out, "next, with the address of the real thing (or start `ebb up` again, which does all of it):")
+		fmt.Fprintln(out, "next, with the address of the real thing (for a file, `ebb up` does all of it when it starts again):")
 		for _, n := range w.Next {
 			fmt.Fprintf(out, "  %s\n", n)
 		}
