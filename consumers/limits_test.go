@@ -22,7 +22,9 @@ func TestConcurrencyIsSharedByReplicas(t *testing.T) {
 		return func(c *consumers.Config) { c.Worker, c.Concurrency = name, 3 }
 	}
 	first := b.start(replica("w1"))
-	b.until(func() (bool, string) { return b.count("SELECT count(*) FROM ebb.workers") == 1, "the first is not there" })
+	b.until(func() (bool, string) {
+		return b.count("SELECT count(*) FROM ebb.workers") == 1, "the first is not there"
+	})
 	second := b.start(replica("w2"))
 	b.until(func() (bool, string) { return b.logged("replicas=2") >= 2, "they have not seen each other" })
 	b.create(1, 12)
