@@ -35,6 +35,8 @@ type written struct {
 	Name  string   `json:"name"`
 	Files []string `json:"files"`
 	Next  []string `json:"next"` // commands, in order
+	// instead is another way than the commands.
+	instead string
 }
 
 func (c *destinationNewCmd) Run(e *env) error {
@@ -54,7 +56,7 @@ func (c *destinationNewCmd) Run(e *env) error {
 		"export "+d.Variable()+"=http://127.0.0.1:9000",
 		"ebb config apply "+c.Dir,
 		"ebb consumer --destination "+c.Name+" --destinations "+c.Dir,
-	)}
+	), instead: " (or start `ebb up` again, which does all of it)"}
 	return w.print(e)
 }
 
@@ -79,7 +81,7 @@ func (w written) print(e *env) error {
 		for _, f := range w.Files {
 			fmt.Fprintf(out, "wrote %s\n", f)
 		}
-		fmt.Fprintln(out, "next, with the address of the real thing (for a file, `ebb up` does all of it when it starts again):")
+		fmt.Fprintf(out, "next, with the address of the real thing%s:\n", w.instead)
 		for _, n := range w.Next {
 			fmt.Fprintf(out, "  %s\n", n)
 		}
