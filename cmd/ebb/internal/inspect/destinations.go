@@ -12,6 +12,7 @@ type Destination struct {
 	Name       string   `json:"name"`
 	Version    int      `json:"version"` // the newest
 	State      string   `json:"state"`   // ACTIVE, PAUSED or REMOVED
+	Kind       string   `json:"kind"`    // file, or go for one that a program registers
 	EventTypes []string `json:"eventTypes"`
 	After      []string `json:"after"`
 	Hash       string   `json:"hash"` // of the newest version's file
@@ -59,7 +60,7 @@ func Destinations(ctx context.Context, c Catalog) ([]Destination, error) {
 			out = append(out, Destination{Name: v.Name})
 		}
 		d := &out[len(out)-1]
-		d.Version, d.Hash, d.State = v.Version, v.Hash, Active
+		d.Version, d.Hash, d.State, d.Kind = v.Version, v.Hash, Active, string(v.Kind)
 		d.Versions = append(d.Versions, DestinationVersion{v.Version, v.Hash, v.Removed})
 		if v.Removed { // such a row ends the destination; it repeats what was last in force
 			d.State = Removed
