@@ -68,18 +68,21 @@ func (c crm) call(ctx context.Context, r handler.Request, method, path string, b
 }
 
 func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cfg, err := handler.FromEnv()
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	cfg.Logger = slog.Default()
-	err = handler.Run(ctx, cfg, handler.Destination{
+	return handler.Run(ctx, cfg, handler.Destination{
 		Name: "crm", Handler: crm{os.Getenv("CRM_URL")}, On: []string{"OrderCreated"}, After: []string{"billing"},
 		Idempotency: handler.Idempotent, Timeout: 5 * time.Second,
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
 }

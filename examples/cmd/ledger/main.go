@@ -16,16 +16,20 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	cfg, err := handler.FromEnv()
-	if err == nil {
-		cfg.Logger = log
-		err = handler.Run(ctx, cfg, ledger.Destination(ledger.Ledger{URL: os.Getenv("LEDGER_URL"), Client: &http.Client{}}))
-	}
-	if err != nil {
+	if err := run(log); err != nil {
 		log.Error("ended", "error", err)
 		os.Exit(1)
 	}
+}
+
+func run(log *slog.Logger) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cfg, err := handler.FromEnv()
+	if err != nil {
+		return err
+	}
+	cfg.Logger = log
+	return handler.Run(ctx, cfg, ledger.Destination(ledger.Ledger{URL: os.Getenv("LEDGER_URL"), Client: &http.Client{}}))
 }

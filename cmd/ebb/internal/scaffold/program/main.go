@@ -74,14 +74,18 @@ func destination(url string) handler.Destination {
 }
 
 func main() {
+	if err := run(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cfg, err := handler.FromEnv()
 	if err != nil {
-		log.Fatal(err)
+		return err
 	}
 	cfg.Logger = slog.Default()
-	if err := handler.Run(ctx, cfg, destination(os.Getenv("CRM_URL"))); err != nil {
-		log.Fatal(err)
-	}
+	return handler.Run(ctx, cfg, destination(os.Getenv("CRM_URL")))
 }
