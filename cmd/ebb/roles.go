@@ -120,7 +120,8 @@ func addConsumer(g *lifecycle.Group, s *session, file *spec.Spec, set consumerSe
 	}
 	c, err := consumers.New(consumers.Config{
 		Destination: file.Name, Endpoint: ep, Store: s.store, Decoder: set.decoder, Records: set.records, Brokers: set.brokers, Worker: set.worker,
-		Concurrency: r.Concurrency, Ahead: ahead, RateEvery: r.RateEvery, RateBurst: r.RateBurst, Timeout: r.Timeout, Batch: set.batch, Grace: set.grace,
+		Concurrency: r.Concurrency, Ahead: ahead, RateEvery: r.RateEvery, RateBurst: r.RateBurst, BreakerAfter: r.BreakerAfter, ProbeEvery: r.ProbeEvery,
+		ProbeMax: r.ProbeMax, Timeout: r.Timeout, Batch: set.batch, Grace: set.grace,
 		Metrics: set.metrics, Recorder: set.recorder, Logger: log,
 	})
 	if err != nil {

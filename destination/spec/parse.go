@@ -43,7 +43,7 @@ type fileParser struct {
 
 var topKeys = []string{
 	"destination", "on", "after", "base_url", "auth", "headers", "request", "when", "revert",
-	"routes", "otherwise", "idempotent", "timeout", "concurrency", "rate_limit", "retry",
+	"routes", "otherwise", "idempotent", "timeout", "concurrency", "rate_limit", "breaker", "retry",
 	"patience", "on_refused", "on_exhausted", "ordering",
 	"success_when", "failure_when", "pending_when", "expect", "classify", "lookup", "redact",
 }
@@ -95,6 +95,7 @@ func (p *fileParser) rules(root *node) {
 	r.Otherwise = choice(p.reader, root.get("otherwise"), "otherwise", Park, Skip, Refuse)
 	r.Ordering = choice(p.reader, root.get("ordering"), "ordering", OrderingHold, OrderingPass, OrderingNone)
 	p.rateLimit(root.get("rate_limit"))
+	p.breaker(root.get("breaker"))
 	p.retry(root.get("retry"))
 	p.idempotent(root)
 }
@@ -107,6 +108,17 @@ func (p *fileParser) rateLimit(n *node) {
 	p.need(m, n.pos, "rate_limit", "per_second")
 	p.spec.rules.RateEvery = p.interval(m.get("per_second"), "rate_limit.per_second")
 	p.spec.rules.RateBurst = p.integer(m.get("burst"), "rate_limit.burst", 1, 1, 100_000)
+}
+
+func (p *fileParser) breaker(n *node) {
+	r := &p.spec.rules
+	m := p.fields(n, "breaker", "after", "probe", "probe_max")
+	r.BreakerAfter = p.integer(m.get("after"), "breaker.after", DefaultBreakerAfter, 1, 1000)
+	r.ProbeEvery = p.duration(m.get("probe"), "breaker.probe", DefaultProbeEvery, 10*time.Millisecond, time.Hour)
+	r.ProbeMax = p.duration(m.get("probe_max"), "breaker.probe_max", max(DefaultProbeMax, r.ProbeEvery), 10*time.Millisecond, 24*time.Hour)
+	if r.ProbeMax < r.ProbeEvery {
+		p.add(m.get("probe_max").pos, fmt.Sprintf("breaker.probe_max is %s, below breaker.probe of %s", r.ProbeMax, r.ProbeEvery), "raise breaker.probe_max, or lower breaker.probe")
+	}
 }
 
 func (p *fileParser) retry(n *node) {

@@ -49,6 +49,7 @@ func TestParseValid(t *testing.T) {
 		MaxAttempts: 4, UndoMaxAttempts: 8, BackoffBase: 2 * time.Second, BackoffMax: 5 * time.Minute,
 		RetryAfter: spec.RetryAfter{Header: "Retry-After", Format: spec.WaitAuto, Cap: 10 * time.Minute},
 		Timeout:    30 * time.Second, Patience: 24 * time.Hour, Concurrency: 16,
+		BreakerAfter: 3, ProbeEvery: time.Second, ProbeMax: 30 * time.Second,
 	}, rules)
 	require.True(t, s.HasRevert(0))
 	require.False(t, s.HasRevert(1))
@@ -69,6 +70,7 @@ idempotent: { window: 24h }
 timeout: 1500ms
 concurrency: 3
 rate_limit: { per_second: 0.5, burst: 2 }
+breaker: { after: 7, probe: 500ms, probe_max: 10s }
 headers: { X-Tenant: "{event:$.tenant}", X-Fixed: 7 }
 ordering: pass
 on_refused: ignore
@@ -97,6 +99,7 @@ routes:
 	require.Equal(t, 24*time.Hour, rules.IdempotencyWindow)
 	require.Equal(t, 2*time.Second, rules.RateEvery)
 	require.Equal(t, 2, rules.RateBurst)
+	require.Equal(t, []any{7, 500 * time.Millisecond, 10 * time.Second}, []any{rules.BreakerAfter, rules.ProbeEvery, rules.ProbeMax})
 	require.Equal(t, spec.RetryAfter{Header: "X-Wait", Format: spec.WaitAuto, Fallback: 30 * time.Second, Cap: 2 * time.Minute}, rules.RetryAfter)
 	require.Equal(t, 9, rules.UndoMaxAttempts, "an undo never gives up earlier than its call")
 	require.Equal(t, spec.OrderingPass, rules.Ordering)

@@ -48,7 +48,7 @@ func (r *reader) fields(n *node, what string, known ...string) *node {
 
 // reserved keys have a meaning in the format but not yet in this version.
 var reserved = []string{
-	"pivot", "valid_until", "breaker", "brake", "tombstones",
+	"pivot", "valid_until", "brake", "tombstones",
 }
 
 func (r *reader) unknownKey(p pair, what string, known []string) {

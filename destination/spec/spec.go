@@ -11,6 +11,9 @@ import (
 const (
 	DefaultTimeout          = 30 * time.Second
 	DefaultConcurrency      = 16
+	DefaultBreakerAfter     = 3
+	DefaultProbeEvery       = time.Second
+	DefaultProbeMax         = 30 * time.Second
 	DefaultMaxAttempts      = 4
 	DefaultUndoMaxAttempts  = 8
 	DefaultBackoffBase      = 2 * time.Second
@@ -167,6 +170,12 @@ type Rules struct {
 	RateEvery time.Duration
 	// RateBurst calls may start at once before RateEvery holds.
 	RateBurst int
+	// BreakerAfter results in a row that are the destination's fault, over as
+	// many steps, stop what is sent to it.
+	BreakerAfter int
+	// ProbeEvery is the first wait for a probe; it doubles up to ProbeMax.
+	ProbeEvery time.Duration
+	ProbeMax   time.Duration
 }
 
 // RetryAfter says how a destination's wish to wait is read.
