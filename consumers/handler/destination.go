@@ -103,7 +103,7 @@ const (
 
 	Create     = saga.Create     // begins an aggregate: its refusal unwinds all later events too
 	Change     = saga.Change     // stands for itself
-	Cancelling = saga.Cancelling // takes everything before it back
+	Cancelling = saga.Cancelling // takes everything before it back; of orders only
 )
 
 // From is where a destination's first version begins.
@@ -164,6 +164,11 @@ func (d Destination) problems() []error {
 	}
 	report(!namePattern.MatchString(d.Name), "Name has %d characters and must be 1 to 64 letters, digits, '-' or '_', beginning with a letter", len(d.Name))
 	report(d.Aggregate != "" && !aggregatePattern.MatchString(d.Aggregate), "Aggregate has %d characters and must be 1 to 200 of A-Z a-z 0-9 . _ -", len(d.Aggregate))
+	for eventType, role := range d.Roles {
+		report(role < Create || role > Cancelling, "Roles has no role for %q; use Create or Change", eventType)
+		report(role == Cancelling && d.Aggregate != "" && d.Aggregate != schemas.AggregateOrder,
+			"Roles: %q is Cancelling, which the compensator reads from the order topic only", eventType)
+	}
 	report(d.Handler == nil, "Handler is nil")
 	report(len(d.On) == 0, "On is empty; name the event types, such as OrderCreated")
 	report(slices.Contains(d.On, ""), "On has an empty event type")

@@ -18,11 +18,12 @@ func TestRunNamesEveryProblem(t *testing.T) {
 	t.Parallel()
 	err := handler.Run(context.Background(), handler.Config{DSN: "postgres://u:hunter2@[", Margin: -1, Format: "xml"}, handler.Destination{
 		Name: "1 crm", After: []string{"1 crm"}, Window: time.Hour, Burst: 2, Aggregate: "a b", Patience: -1,
+		Roles: map[string]handler.Role{"Voided": handler.Cancelling, "Odd": 0},
 		Retry: handler.Retry{Base: time.Minute, Max: time.Second},
 	})
 	for _, part := range []string{
 		"Config.DSN", "Config.Brokers", "Config.Registry", "Config.Margin", "Config.Format", "Destination.Name", "Destination.Handler",
-		"Destination.On ", "Destination.After", "Destination.Window", "Destination.Burst", "Destination.Aggregate", "Destination.Patience",
+		"Destination.On ", "Destination.After", "Destination.Window", "Destination.Burst", "Destination.Aggregate", "Destination.Patience", `"Voided" is Cancelling`, `no role for "Odd"`,
 		"Destination.Retry.Max",
 	} {
 		require.ErrorContains(t, err, part)
