@@ -123,9 +123,9 @@ func (p *fileParser) breaker(n *node) {
 
 func (p *fileParser) retry(n *node) {
 	r := &p.spec.rules
-	m := p.fields(n, "retry", "max_attempts", "base", "max", "retry_after")
+	m := p.fields(n, "retry", "max_attempts", "undo_max_attempts", "base", "max", "retry_after")
 	r.MaxAttempts = p.integer(m.get("max_attempts"), "retry.max_attempts", DefaultMaxAttempts, 1, 100)
-	r.UndoMaxAttempts = max(DefaultUndoMaxAttempts, r.MaxAttempts)
+	r.UndoMaxAttempts = p.integer(m.get("undo_max_attempts"), "retry.undo_max_attempts", max(DefaultUndoMaxAttempts, r.MaxAttempts), 1, 100)
 	r.BackoffBase = p.duration(m.get("base"), "retry.base", DefaultBackoffBase, time.Millisecond, time.Hour)
 	r.BackoffMax = p.duration(m.get("max"), "retry.max", max(DefaultBackoffMax, r.BackoffBase), time.Millisecond, 24*time.Hour)
 	if r.BackoffMax < r.BackoffBase {

@@ -77,7 +77,7 @@ on_refused: ignore
 on_exhausted: compensate
 otherwise: refuse
 patience: 12h
-retry: { max_attempts: 9, base: 1s, max: 1m, retry_after: { header: X-Wait, fallback: 30s, cap: 2m } }
+retry: { max_attempts: 9, undo_max_attempts: 20, base: 1s, max: 1m, retry_after: { header: X-Wait, fallback: 30s, cap: 2m } }
 request:
   method: put
   headers: { X-Tenant: request }
@@ -101,7 +101,7 @@ routes:
 	require.Equal(t, 2, rules.RateBurst)
 	require.Equal(t, []any{7, 500 * time.Millisecond, 10 * time.Second}, []any{rules.BreakerAfter, rules.ProbeEvery, rules.ProbeMax})
 	require.Equal(t, spec.RetryAfter{Header: "X-Wait", Format: spec.WaitAuto, Fallback: 30 * time.Second, Cap: 2 * time.Minute}, rules.RetryAfter)
-	require.Equal(t, 9, rules.UndoMaxAttempts, "an undo never gives up earlier than its call")
+	require.Equal(t, 20, rules.UndoMaxAttempts)
 	require.Equal(t, spec.OrderingPass, rules.Ordering)
 	require.Equal(t, "PUT", s.Routes[0].Call.Method)
 	require.Equal(t, "PATCH", s.Routes[1].Call.Method)
@@ -432,4 +432,11 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, err)
 		require.Equal(t, s.Hash(), again.Hash())
 	})
+}
+
+func TestAnUndoNeverGivesUpEarlierThanItsCall(t *testing.T) {
+	t.Parallel()
+	s, err := spec.Parse("stock.yaml", []byte(valid+"retry: { max_attempts: 9 }\n"))
+	require.NoError(t, err)
+	require.Equal(t, 9, s.Rules().UndoMaxAttempts)
 }
