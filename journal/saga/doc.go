@@ -26,7 +26,7 @@
 //	WAITING    read; its turn has not come                advance → READY; fence → ABANDONED
 //	READY      may be claimed from Due on, retries too    Claim → CALLING; fence → ABANDONED, or RESOLVING if it may have happened
 //	CALLING    an attempt is out, fenced by its epoch     Record, Release, Expire → any state below, READY or RESOLVING
-//	RESOLVING  may have happened, must be found out       Claim → CALLING (same key); any success → SUCCEEDED
+//	RESOLVING  may have happened, must be found out       Claim → CALLING (a lookup, or the same key); any success → SUCCEEDED
 //	PARKED     stopped for an operator, with a reason     Retry; Prove, Done → SUCCEEDED; Disprove; Waive → SKIPPED; fence; any success → SUCCEEDED
 //	SUCCEEDED  done, with its receipt and its undo        settled (an undo step is made when the saga is unwound)
 //	SKIPPED    nothing to do, or waived                   settled
@@ -39,6 +39,7 @@
 //
 //   - G3: whatever ends an attempt without a definite answer after a byte may have left sets Maybe, and nothing ever clears it
 //     but a definite answer, of the destination or of an operator who has looked there.
+//     A lookup's "refused" or "not found" is definite once nothing of the step can be under way any more.
 //   - G5: a result is accepted from the holder of the step's epoch only, except that a success is proof whoever brings it.
 //   - G7: undo steps are released in the reverse of Seq; one that cannot go on holds back only the steps it depended on.
 //   - G8: a do step is not claimed while an earlier saga of its aggregate is open at the same destination or is being unwound.
