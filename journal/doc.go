@@ -10,19 +10,20 @@
 //	write   the rows that changed, calls, requests, events, outbox rows of what was emitted, reader offsets; COMMIT
 //
 // Every function takes a slice: transitions of many aggregates share one transaction. [Group] collects what single callers bring,
-// at most one per aggregate, and halves a batch that fails until the bad member is alone.
+// of a Record at most one per step, and halves a batch that fails until the bad member is alone.
 //
 // # Who moves what
 //
 //	Ingest   a destination's consumer: record read        → saga, own step WAITING or READY, offset (G2)
 //	Claim    a destination's consumer: READY, RESOLVING   → CALLING with its stored request (G3, G4)
-//	Record   a destination's consumer: how it ended       → end state or the next attempt, call, undo request (G5, G6)
+//	Record   a destination's consumer: how it ended       → end state or the next attempt, call, undo request (G5, G6);
+//	         RecordOnward claims what that lets go on, in the same transaction
 //	Release  a destination's consumer at shutdown         → READY again, uncharged (G10)
 //	Expire   a destination's consumer: lease ran out      → may have happened (G3)
 //	Cancel   the compensator: a cancel event              → tombstone, scope FAILING
 //	Begin    the compensator: CompensationRequested       → COMPENSATING
 //	Sweep    the compensator: time passing                → late messages, deadlines
-//	Retry    an operator                                  → a parked step goes on
+//	Retry, Prove, Done, Disprove, Waive, Unwind: operators → a step that is stuck goes on or is settled; a saga is unwound
 //
 // # Invariants
 //

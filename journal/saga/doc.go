@@ -27,7 +27,8 @@
 //	READY      may be claimed from Due on, retries too    Claim → CALLING; fence → ABANDONED, or RESOLVING if it may have happened
 //	CALLING    an attempt is out, fenced by its epoch     Record, Release, Expire → any state below, READY or RESOLVING
 //	RESOLVING  may have happened, must be found out       Claim → CALLING (a lookup, or the same key); any success → SUCCEEDED
-//	PARKED     stopped for an operator, with a reason     Retry; Prove, Done → SUCCEEDED; Disprove; Waive → SKIPPED; fence; any success → SUCCEEDED
+//	PARKED     stopped for an operator, with a reason     Retry, Disprove; Prove, Done → SUCCEEDED; Waive → SKIPPED; fence;
+//	                                                      any success → SUCCEEDED
 //	SUCCEEDED  done, with its receipt and its undo        settled (an undo step is made when the saga is unwound)
 //	SKIPPED    nothing to do, or waived                   settled
 //	REFUSED    the destination said no                    settled; a late success → SUCCEEDED
