@@ -27,6 +27,10 @@ test: ## Run all tests, with the race detector where there is a C compiler
 	$(GO) test $(GO_TEST_FLAGS) ./journal/saga
 	$(GO) run ./internal/testkit/withpg -- $(GO) test $(RACE) $(GO_TEST_FLAGS) ./...
 
+.PHONY: examples
+examples: ## Test the examples, which are a module of their own
+	cd examples && $(GO) test $(GO_TEST_FLAGS) ./...
+
 .PHONY: e2e
 e2e: ## Kill everything at random in the middle of 300 orders
 	$(GO) test -tags e2e $(GO_TEST_FLAGS) -timeout 30m -v ./test/e2e
