@@ -105,9 +105,16 @@ func Listen(ctx context.Context, addr, flag string) (net.Listener, error) {
 	return ln, nil
 }
 
+// readTimeout is the longest that a client takes to send a request: more would hold a connection for nothing.
+const readTimeout = time.Minute
+
+func server(h http.Handler, read time.Duration) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: min(10*time.Second, read), ReadTimeout: read, IdleTimeout: 2 * time.Minute}
+}
+
 // Serve answers on the listener until ctx ends, and then lets requests in flight end for at most grace.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, grace time.Duration) error {
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+	srv := server(h, readTimeout)
 	done := make(chan error, 1)
 	go func() { done <- srv.Serve(ln) }()
 	select {
