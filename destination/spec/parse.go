@@ -88,7 +88,7 @@ func (p *fileParser) identity(root *node) {
 func (p *fileParser) rules(root *node) {
 	r := &p.spec.rules
 	r.Timeout = p.duration(root.get("timeout"), "timeout", DefaultTimeout, 10*time.Millisecond, 10*time.Minute)
-	r.Concurrency = p.integer(root.get("concurrency"), "concurrency", DefaultConcurrency, 1, 10_000)
+	r.Concurrency = p.integer(root.get("concurrency"), "concurrency", DefaultConcurrency, 10_000)
 	r.Patience = p.duration(root.get("patience"), "patience", DefaultPatience, time.Second, 90*24*time.Hour)
 	r.OnRefused = choice(p.reader, root.get("on_refused"), "on_refused", Compensate, Park, Ignore)
 	r.OnExhausted = choice(p.reader, root.get("on_exhausted"), "on_exhausted", Park, Compensate)
@@ -107,13 +107,13 @@ func (p *fileParser) rateLimit(n *node) {
 	m := p.fields(n, "rate_limit", "per_second", "burst")
 	p.need(m, n.pos, "rate_limit", "per_second")
 	p.spec.rules.RateEvery = p.interval(m.get("per_second"), "rate_limit.per_second")
-	p.spec.rules.RateBurst = p.integer(m.get("burst"), "rate_limit.burst", 1, 1, 100_000)
+	p.spec.rules.RateBurst = p.integer(m.get("burst"), "rate_limit.burst", 1, 100_000)
 }
 
 func (p *fileParser) breaker(n *node) {
 	r := &p.spec.rules
 	m := p.fields(n, "breaker", "after", "probe", "probe_max")
-	r.BreakerAfter = p.integer(m.get("after"), "breaker.after", DefaultBreakerAfter, 1, 1000)
+	r.BreakerAfter = p.integer(m.get("after"), "breaker.after", DefaultBreakerAfter, 1000)
 	r.ProbeEvery = p.duration(m.get("probe"), "breaker.probe", DefaultProbeEvery, 10*time.Millisecond, time.Hour)
 	r.ProbeMax = p.duration(m.get("probe_max"), "breaker.probe_max", max(DefaultProbeMax, r.ProbeEvery), 10*time.Millisecond, 24*time.Hour)
 	if r.ProbeMax < r.ProbeEvery {
@@ -124,8 +124,8 @@ func (p *fileParser) breaker(n *node) {
 func (p *fileParser) retry(n *node) {
 	r := &p.spec.rules
 	m := p.fields(n, "retry", "max_attempts", "undo_max_attempts", "base", "max", "retry_after")
-	r.MaxAttempts = p.integer(m.get("max_attempts"), "retry.max_attempts", DefaultMaxAttempts, 1, 100)
-	r.UndoMaxAttempts = p.integer(m.get("undo_max_attempts"), "retry.undo_max_attempts", max(DefaultUndoMaxAttempts, r.MaxAttempts), 1, 100)
+	r.MaxAttempts = p.integer(m.get("max_attempts"), "retry.max_attempts", DefaultMaxAttempts, 100)
+	r.UndoMaxAttempts = p.integer(m.get("undo_max_attempts"), "retry.undo_max_attempts", max(DefaultUndoMaxAttempts, r.MaxAttempts), 100)
 	r.BackoffBase = p.duration(m.get("base"), "retry.base", DefaultBackoffBase, time.Millisecond, time.Hour)
 	r.BackoffMax = p.duration(m.get("max"), "retry.max", max(DefaultBackoffMax, r.BackoffBase), time.Millisecond, 24*time.Hour)
 	if r.BackoffMax < r.BackoffBase {

@@ -103,8 +103,9 @@ func choice[T ~string](r *reader, n *node, what string, allowed ...T) T {
 	return allowed[0]
 }
 
-func (r *reader) integer(n *node, what string, fallback, low, high int) int {
-	r.catalog.value(what, fmt.Sprintf("number, %d, %d to %d", fallback, low, high))
+// integer reads a whole number from 1 to most.
+func (r *reader) integer(n *node, what string, fallback, most int) int {
+	r.catalog.value(what, fmt.Sprintf("number, %d, 1 to %d", fallback, most))
 	if n == nil {
 		return fallback
 	}
@@ -113,8 +114,8 @@ func (r *reader) integer(n *node, what string, fallback, low, high int) int {
 		r.add(n.pos, fmt.Sprintf("%s must be a whole number, not %s", what, shape(n)), fmt.Sprintf("write %s: %d", lastWord(what), fallback))
 		return fallback
 	}
-	if value < low || value > high {
-		r.add(n.pos, fmt.Sprintf("%s is %d, outside %d to %d", what, value, low, high), fmt.Sprintf("write %s: %d", lastWord(what), min(max(value, low), high)))
+	if value < 1 || value > most {
+		r.add(n.pos, fmt.Sprintf("%s is %d, outside 1 to %d", what, value, most), fmt.Sprintf("write %s: %d", lastWord(what), min(max(value, 1), most)))
 		return fallback
 	}
 	return value
