@@ -53,7 +53,7 @@ func (c *Consumer) suspect(ctx context.Context, version int) {
 	defer c.trial.trust(version)
 	on, err := c.cfg.Store.OnTrial(ctx, c.cfg.Destination, version)
 	if err == nil && on {
-		why := fmt.Sprintf("the first %d results of version %d were all refusals; if its file is right, go on with `ebb destination resume %s`",
+		why := fmt.Sprintf("the first %d results of version %d were all refusals; if its file is right, go on with `ebb destination resume %s --reason TEXT`",
 			trialLength, version, c.cfg.Destination)
 		err = c.cfg.Store.Pause(ctx, c.cfg.Destination, journal.Action{Who: "ebb", Reason: why})
 		c.log.WarnContext(ctx, "destination is paused", "reason", why)

@@ -56,7 +56,7 @@ func (c *destinationListCmd) Run(e *env) error {
 			[]string{"NAME", "VERSION", "STATE", "ON", "AFTER", "READY", "CALLING", "PARKED", "OLDEST"}, rows)
 		for _, d := range all {
 			if d.Paused != "" {
-				fmt.Fprintf(w, "%s is paused by %s; go on with `ebb destination resume %s`\n", d.Name, d.Paused, d.Name)
+				fmt.Fprintf(w, "%s is paused by %s; `ebb destination resume %s --reason TEXT` lets it go on\n", d.Name, d.Paused, d.Name)
 			}
 		}
 	})

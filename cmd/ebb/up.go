@@ -17,6 +17,7 @@ import (
 	"github.com/ebbline/ebb/destination/spec"
 	"github.com/ebbline/ebb/internal/lifecycle"
 	"github.com/ebbline/ebb/journal"
+	"github.com/ebbline/ebb/sim"
 )
 
 type upCmd struct {
@@ -229,12 +230,17 @@ func (c *upCmd) addRoles(ctx context.Context, g *lifecycle.Group, ops *lifecycle
 	return nil
 }
 
-// lookup resolves references as usual, and NAME_URL to the simulated destinations where the environment has no other.
+// lookup resolves references as usual, and the addresses of the shipped destinations to the simulated ones where the environment has no
+// other. Nobody else's: a simulator that does not know a call answers 404, which would refuse an order, or count as undone.
 func lookup(simulated string) spec.Lookup {
+	ours := map[string]bool{}
+	for _, name := range sim.Destinations() {
+		ours[strings.ToUpper(name)+"_URL"] = true
+	}
 	out := spec.OSLookup()
 	env := out.Env
 	out.Env = func(name string) (string, bool) {
-		if v, ok := env(name); ok || simulated == "" || !strings.HasSuffix(name, "_URL") {
+		if v, ok := env(name); ok || simulated == "" || !ours[name] {
 			return v, ok
 		}
 		return simulated, true

@@ -34,13 +34,15 @@ func (a *Aggregate) unwind(env Env) bool {
 		}
 		if s.unwound() {
 			s.State = Compensated
-			s.Attention = ""
 			a.emitSaga(SagaCompensated, s)
 			moved = true
 		}
 	}
 	return moved
 }
+
+// NoUndoRequest is the reason of an undo step that has nothing to send.
+const NoUndoRequest = "the undo request could not be rendered when the step succeeded"
 
 // makeUndos makes the undo step of every success that has none.
 func (a *Aggregate) makeUndos(s *Saga) bool {
@@ -54,7 +56,7 @@ func (a *Aggregate) makeUndos(s *Saga) bool {
 		case RevertNone:
 			u.settle(Skipped, "revert: none")
 		case RevertBroken:
-			u.park("the undo request could not be rendered when the step succeeded")
+			u.park(NoUndoRequest)
 		}
 		s.Steps = append(s.Steps, u)
 		moved = true
@@ -81,7 +83,6 @@ func (a *Aggregate) complete() bool {
 	for _, s := range a.Sagas {
 		if s.State == Running && a.done(s) {
 			s.State = Completed
-			s.Attention = ""
 			a.emitSaga(SagaCompleted, s)
 			moved = true
 		}

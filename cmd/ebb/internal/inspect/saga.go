@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -64,12 +65,24 @@ func Sagas(ctx context.Context, pool *pgxpool.Pool, versions Versions, views []j
 			}
 			step.Waits = waits(v, t, rules, before[v.ID])
 			if t.State == saga.Parked.String() {
-				step.Next = "ebb saga retry " + v.ID + " " + t.Destination + " " + t.Direction + " --reason TEXT"
+				step.Next = next(v.ID, t, rules)
 			}
 			out[i].Steps[j] = step
 		}
 	}
 	return out, nil
+}
+
+// next is the command that can settle a parked step, or let it go on.
+func next(id string, t journal.StepView, rules *saga.Rules) string {
+	step := id + " " + t.Destination + " " + t.Direction
+	switch {
+	case t.Maybe && rules != nil && rules.Idempotency == saga.NotIdempotent && !rules.Lookup:
+		return "ebb saga resolve " + step + " --happened --reply FILE --reason TEXT, or --not-happened"
+	case t.Direction == saga.Undo.String() && strings.HasPrefix(t.Reason, saga.NoUndoRequest):
+		return "ebb saga done " + step + " --reference WHERE --reason TEXT, once it is undone by hand"
+	}
+	return "ebb saga retry " + step + " --reason TEXT"
 }
 
 func most(r *saga.Rules, direction string) int {
