@@ -121,7 +121,7 @@ func TestF02(t *testing.T) {
 			out, code := s.run("saga", "resolve", s.sagaID(id), "billing", "--happened", "--reply", reply, "--reason", "seen at the gateway")
 			require.Zero(t, code, out)
 			s.await(id, "CANCELLED")
-			s.until(func() (bool, string) { return s.order(id).Attention == "", "the order still wants attention" })
+			s.until(func() (bool, string) { return s.order(id).Attention == nil, "the order still wants attention" })
 			require.Len(t, s.effects(id, sim.Billing, sim.Undo), 1)
 			require.Equal(t, []sim.Kind{sim.ShipmentCancel, sim.StockRelease}, s.kinds(id)[4:], "in reverse")
 			require.Equal(t, "resolve billing do as happened: seen at the gateway", s.text(
