@@ -33,6 +33,9 @@ func (c *Consumer) muster(ctx context.Context) {
 	}
 }
 
+// Places is how many calls this replica may make at a time now.
+func (c *Consumer) Places() int { return c.flights.places() }
+
 // partOf shares n among so many: the first ones get what is left over. Some get nothing where there are more than there is to share.
 func partOf(n, place, of int) int {
 	part := n / of

@@ -60,10 +60,3 @@ func (c *Consumer) Reading() error {
 	}
 	return fmt.Errorf("records are not taken in, trying again: %w", err)
 }
-
-// Places is how many calls this replica may make at a time now.
-func (c *Consumer) Places() int {
-	c.places.mu.Lock()
-	defer c.places.mu.Unlock()
-	return c.places.limit
-}
