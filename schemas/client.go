@@ -158,6 +158,34 @@ func (c *Client) Warm(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// awaitEvery is the pause between two tries of [Client.Await].
+const awaitEvery = 500 * time.Millisecond
+
+// Await warms the client, and tries again while the registry is away. failed gets the error of every try; nil is allowed. A registry
+// that answers and does not have a schema ends the wait, since waiting would not help: the error is then that of [Client.Warm], else
+// that of ctx.
+func (c *Client) Await(ctx context.Context, failed func(error)) error {
+	for {
+		err := c.Warm(ctx)
+		if err == nil {
+			return nil
+		}
+		if failed != nil {
+			failed(err)
+		}
+		var away *UnavailableError
+		if !errors.As(err, &away) {
+			return err
+		}
+		c.log.WarnContext(ctx, "waiting for the schema registry", "error", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(awaitEvery):
+		}
+	}
+}
+
 // idOf gives the schema id of one of our types.
 func (c *Client) idOf(ctx context.Context, m *message) (int, error) {
 	if id, ok := c.ids.Load(m); ok {

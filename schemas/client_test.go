@@ -89,6 +89,36 @@ func TestRegistryDownAtStart(t *testing.T) {
 	require.NoError(t, c.Warm(t.Context()))
 }
 
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	registry := newRegistry(t)
+	out := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	registry.failWith(out)
+	c := newClient(t, registry.url)
+
+	ctx, stop := context.WithCancel(t.Context())
+	require.ErrorIs(t, c.Await(ctx, func(error) { stop() }), context.Canceled, "a stop ends the wait")
+
+	var seen []error
+	err := c.Await(t.Context(), func(err error) {
+		seen = append(seen, err)
+		registry.heal()
+	})
+	var missing *schemas.NotRegisteredError
+	require.ErrorAs(t, err, &missing, "waiting would not help")
+	require.Len(t, seen, 2)
+	var down *schemas.UnavailableError
+	require.ErrorAs(t, seen[0], &down)
+	require.Equal(t, err, seen[1])
+
+	_, err = c.Register(t.Context())
+	require.NoError(t, err)
+	registry.failWith(out)
+	fresh := newClient(t, registry.url)
+	require.NoError(t, fresh.Await(t.Context(), func(error) { registry.heal() }))
+	require.NoError(t, fresh.Await(t.Context(), nil))
+}
+
 func TestRegistryUnreachable(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "http://127.0.0.1:1")

@@ -92,7 +92,7 @@ func (e *env) begin(ctx context.Context, w where, conns int32) (*session, error)
 		pool.Close()
 		return nil, err
 	}
-	s := &session{pool: pool, registry: registry, codec: schemas.NewCodec(registry), schemas: newSchemaWait(registry, e.log)}
+	s := &session{pool: pool, registry: registry, codec: schemas.NewCodec(registry), schemas: newSchemaWait(registry)}
 	s.store, err = journal.Open(journal.Config{Pool: pool, Encoder: s.codec, Logger: e.log})
 	if err != nil {
 		s.close()

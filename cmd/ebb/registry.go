@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/ebbline/ebb/consumers"
 	"github.com/ebbline/ebb/schemas"
@@ -17,40 +15,28 @@ import (
 // either. Once they are known the registry may go away.
 type schemaWait struct {
 	registry *schemas.Client
-	log      *slog.Logger
 	known    chan struct{} // closed when they are
 
 	mu  sync.Mutex
 	err error // of the newest try
 }
 
-func newSchemaWait(registry *schemas.Client, log *slog.Logger) *schemaWait {
-	return &schemaWait{registry: registry, log: log, known: make(chan struct{}), err: errors.New("not asked yet")}
+func newSchemaWait(registry *schemas.Client) *schemaWait {
+	return &schemaWait{registry: registry, known: make(chan struct{}), err: errors.New("not asked yet")}
 }
 
 // run asks until the ids are known, and returns then. A registry that answers and does not have them is an error: waiting would not
 // help.
 func (w *schemaWait) run(ctx context.Context) error {
-	for {
-		err := w.registry.Warm(ctx)
+	err := w.registry.Await(ctx, func(err error) {
 		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.err = err
-		w.mu.Unlock()
-		var away *schemas.UnavailableError
-		switch {
-		case err == nil:
-			close(w.known)
-			return nil
-		case !errors.As(err, &away):
-			return err
-		}
-		w.log.WarnContext(ctx, "waiting for the schema registry", "error", err)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(500 * time.Millisecond):
-		}
+	})
+	if err == nil {
+		close(w.known)
 	}
+	return err
 }
 
 // actor is run as a part of a role, which lives on when the ids are known.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -41,7 +40,7 @@ func TestSchemaWait(t *testing.T) {
 	client, err := schemas.NewClient(schemas.ClientConfig{URLs: []string{front.URL}})
 	require.NoError(t, err)
 	t.Cleanup(client.Close)
-	w := newSchemaWait(client, slog.New(slog.DiscardHandler))
+	w := newSchemaWait(client)
 	require.ErrorContains(t, w.check(t.Context()), "waiting for the schema registry")
 
 	answer := func(method string) *httptest.ResponseRecorder {

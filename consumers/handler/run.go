@@ -153,7 +153,8 @@ func (r *runner) run(ctx context.Context) error {
 	ops.Check("records", func(context.Context) error { return c.Reading() })
 	ops.Registry.MustRegister(consumers.Backlog{Of: r.store.BacklogOf, Destinations: []string{r.dest.Name}})
 	g.Add("destination "+r.dest.Name, func(ctx context.Context) error {
-		if err := r.warm(ctx); err != nil {
+		// What follows from a call could not be published without the ids of the schemas.
+		if err := r.registry.Await(ctx, nil); err != nil {
 			return err
 		}
 		close(known)
@@ -187,23 +188,6 @@ func (r *runner) serve(ctx context.Context, g *lifecycle.Group, ops *lifecycle.O
 	r.cfg.Logger.InfoContext(ctx, "listening", "http", "http://"+ln.Addr().String())
 	g.Add("http", func(ctx context.Context) error { return lifecycle.Serve(ctx, ln, mux, time.Second) })
 	return nil
-}
-
-// warm waits for the ids of the schemas: what follows from a call could not be published without them.
-func (r *runner) warm(ctx context.Context) error {
-	for {
-		err := r.registry.Warm(ctx)
-		var away *schemas.UnavailableError
-		if err == nil || !errors.As(err, &away) {
-			return err
-		}
-		r.cfg.Logger.WarnContext(ctx, "waiting for the schema registry", "error", err)
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(500 * time.Millisecond):
-		}
-	}
 }
 
 func (r *runner) consumer(ops *lifecycle.Ops, hung *watch) (*consumers.Consumer, error) {
