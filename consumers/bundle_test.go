@@ -34,7 +34,7 @@ type bundle struct {
 	store *journal.Store
 	kafka *stream.Stream
 	world *world
-	logs  *testLog
+	logs  *testkit.Log
 }
 
 func setup(t *testing.T, change ...func(*journal.Destination)) *bundle {
@@ -46,7 +46,7 @@ func setupOn(t *testing.T, partitions int32, change ...func(*journal.Destination
 	t.Helper()
 	dsn := testkit.DB(t)
 	require.NoError(t, journal.Migrate(t.Context(), dsn))
-	b := &bundle{t: t, pool: testkit.Pool(t, dsn), kafka: stream.New(t, partitions), world: newWorld(), logs: &testLog{}}
+	b := &bundle{t: t, pool: testkit.Pool(t, dsn), kafka: stream.New(t, partitions), world: newWorld(), logs: &testkit.Log{}}
 	store, err := journal.Open(journal.Config{Pool: b.pool, Encoder: b.kafka.Codec})
 	require.NoError(t, err)
 	b.store = store
@@ -288,25 +288,6 @@ func misconfigured() consumers.Ended {
 	return consumers.Ended{
 		Class: saga.ClassMisconfigured, Reason: "status 401", Outage: true, Exchange: journal.Exchange{Sent: true, Status: 401},
 	}
-}
-
-// testLog keeps what was logged.
-type testLog struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (l *testLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text = append(l.text, p...)
-	return len(p), nil
-}
-
-func (l *testLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.text)
 }
 
 func orderKey(n int64) []byte { return strconv.AppendInt(nil, n, 10) }

@@ -27,14 +27,14 @@ type bundle struct {
 	pool  *pgxpool.Pool
 	store *journal.Store
 	kafka *stream.Stream
-	logs  *testLog
+	logs  *testkit.Log
 }
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
 	dsn := testkit.DB(t)
 	require.NoError(t, journal.Migrate(t.Context(), dsn))
-	b := &bundle{t: t, dsn: dsn, pool: testkit.Pool(t, dsn), kafka: stream.New(t, 1), logs: &testLog{}}
+	b := &bundle{t: t, dsn: dsn, pool: testkit.Pool(t, dsn), kafka: stream.New(t, 1), logs: &testkit.Log{}}
 	store, err := journal.Open(journal.Config{Pool: b.pool, Encoder: b.kafka.Codec})
 	require.NoError(t, err)
 	b.store = store
@@ -221,23 +221,4 @@ type asked struct {
 // Lookup implements handler.Lookuper.
 func (a asked) Lookup(_ context.Context, r handler.Request) (handler.Result, error) {
 	return a.lookup(r)
-}
-
-// testLog keeps what was logged.
-type testLog struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-func (l *testLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text = append(l.text, p...)
-	return len(p), nil
-}
-
-func (l *testLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.text)
 }

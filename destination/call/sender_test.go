@@ -22,6 +22,7 @@ import (
 
 	"github.com/ebbline/ebb/destination/call"
 	"github.com/ebbline/ebb/destination/spec"
+	"github.com/ebbline/ebb/internal/testkit"
 )
 
 func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
@@ -255,9 +256,8 @@ func TestNoSecretLeaves(t *testing.T) {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = fmt.Fprintf(w, `{"got":%q,"note":"kept"}`, auth)
 	})
-	var log bytes.Buffer
-	var mu sync.Mutex
-	logger := slog.New(slog.NewTextHandler(lockedWriter{&mu, &log}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	var log testkit.Log
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	s := newSender(t, call.Config{Resolve: live(t, server.URL, `auth: { bearer: "${env:TOKEN}" }`), Logger: logger})
 	x := s.Send(t.Context(), attempt("POST", "/a?api_key=canary", `{}`))
 	require.Equal(t, call.Misconfigured, x.Class)
@@ -272,17 +272,6 @@ func TestNoSecretLeaves(t *testing.T) {
 	require.NotContains(t, fmt.Sprintf("%+v", x), "canary")
 	require.Contains(t, log.String(), "class=NOT_SENT")
 	require.NotContains(t, log.String(), "canary")
-}
-
-type lockedWriter struct {
-	mu *sync.Mutex
-	w  io.Writer
-}
-
-func (l lockedWriter) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.w.Write(p)
 }
 
 func TestMask(t *testing.T) {

@@ -1,7 +1,6 @@
 package intake_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +31,7 @@ type bundle struct {
 	brokers []string
 	client  *kgo.Client
 	admin   *kadm.Client
-	logs    *logs
+	logs    *testkit.Log
 
 	mu     sync.Mutex
 	places map[intake.TopicPartition]intake.Place
@@ -45,7 +44,7 @@ type bundle struct {
 
 func setup(t *testing.T, partitions int32) *bundle {
 	t.Helper()
-	b := &bundle{t: t, brokers: testkit.Kafka(t, map[string]int32{topic: partitions}), logs: &logs{}, places: map[intake.TopicPartition]intake.Place{}}
+	b := &bundle{t: t, brokers: testkit.Kafka(t, map[string]int32{topic: partitions}), logs: &testkit.Log{}, places: map[intake.TopicPartition]intake.Place{}}
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0),
 		kgo.MetadataMinAge(50*time.Millisecond))
 	require.NoError(t, err)
@@ -184,24 +183,6 @@ func (b *bundle) members() int {
 	got, err := b.admin.DescribeGroups(b.t.Context(), group)
 	require.NoError(b.t, err)
 	return len(got[group].Members)
-}
-
-// logs is what readers logged.
-type logs struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *logs) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *logs) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }
 
 // upTo is 0 … n-1 from a first number.

@@ -22,7 +22,7 @@ func TestNewNamesEveryProblemAndDoesNotConnect(t *testing.T) {
 	for _, field := range []string{"Brokers", "Group", "Topics", "Places", "Take"} {
 		require.ErrorContains(t, err, field)
 	}
-	cfg := (&bundle{brokers: []string{"127.0.0.1:1"}, logs: &logs{}}).config()
+	cfg := (&bundle{brokers: []string{"127.0.0.1:1"}, logs: &testkit.Log{}}).config()
 	_, err = intake.New(cfg) // a client that is made here and never closed would be found by the leak check
 	require.NoError(t, err)
 	cfg.Options = []kgo.Opt{kgo.SessionTimeout(-time.Second)}
