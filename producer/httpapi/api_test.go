@@ -16,31 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ebbline/ebb/internal/testkit"
+	"github.com/ebbline/ebb/internal/testkit/orders"
 	"github.com/ebbline/ebb/producer/httpapi"
 	"github.com/ebbline/ebb/producer/order"
 	"github.com/ebbline/ebb/producer/postgres"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
-
-type encoder struct{}
-
-func (encoder) EncodeCreated(_ context.Context, v order.Created) ([]byte, error) {
-	return json.Marshal(v)
-}
-
-func (encoder) EncodeStatusUpdated(_ context.Context, v order.StatusUpdated) ([]byte, error) {
-	return json.Marshal(v)
-}
-
-func (encoder) EncodeCancelled(_ context.Context, v order.Cancelled) ([]byte, error) {
-	return json.Marshal(v)
-}
-
-func scale(code string) (int, bool) {
-	n, ok := map[string]int{"EUR": 2, "JPY": 0, "KWD": 3}[code]
-	return n, ok
-}
 
 type sagas struct {
 	value any
@@ -59,9 +41,9 @@ func setup(t *testing.T) bundle {
 	t.Helper()
 	dsn := testkit.DB(t)
 	require.NoError(t, postgres.Migrate(t.Context(), dsn))
-	store, err := postgres.New(postgres.Config{Pool: testkit.Pool(t, dsn), Encoder: encoder{}})
+	store, err := postgres.New(postgres.Config{Pool: testkit.Pool(t, dsn), Encoder: orders.Encoder{}})
 	require.NoError(t, err)
-	api, err := httpapi.New(httpapi.Config{Store: store, CurrencyScale: scale})
+	api, err := httpapi.New(httpapi.Config{Store: store, CurrencyScale: orders.Scale})
 	require.NoError(t, err)
 	return bundle{T: t, api: api, store: store}
 }
@@ -318,7 +300,7 @@ func TestSagasOfAnOrder(t *testing.T) {
 	b := setup(t)
 	path := b.create()
 	with := func(s httpapi.Sagas) answer {
-		api, err := httpapi.New(httpapi.Config{Store: b.store, CurrencyScale: scale, Sagas: s})
+		api, err := httpapi.New(httpapi.Config{Store: b.store, CurrencyScale: orders.Scale, Sagas: s})
 		require.NoError(t, err)
 		return call(t, api, "GET", path, "")
 	}
@@ -357,7 +339,7 @@ func TestFailuresThatAreNotTheClients(t *testing.T) {
 			t.Parallel()
 			var log strings.Builder
 			api, err := httpapi.New(httpapi.Config{
-				Store: failing{err: tt.err}, CurrencyScale: scale, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+				Store: failing{err: tt.err}, CurrencyScale: orders.Scale, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			})
 			require.NoError(t, err)
 			a := call(t, api, "POST", "/api/orders", goodOrder)
@@ -384,7 +366,7 @@ func (s *recording) Create(_ context.Context, _ order.New, r order.Request) (ord
 func TestTraceParent(t *testing.T) {
 	t.Parallel()
 	store := &recording{}
-	api, err := httpapi.New(httpapi.Config{Store: store, CurrencyScale: scale})
+	api, err := httpapi.New(httpapi.Config{Store: store, CurrencyScale: orders.Scale})
 	require.NoError(t, err)
 	const good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	for value, want := range map[string]string{

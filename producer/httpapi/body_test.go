@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ebbline/ebb/internal/testkit/orders"
 	"github.com/ebbline/ebb/producer/httpapi"
 )
 
@@ -113,7 +114,7 @@ func TestBodiesThatAreNoOrder(t *testing.T) {
 // TestABodyOfManyFaultsIsAnsweredShortly would take minutes if naming faults were quadratic in their number.
 func TestABodyOfManyFaultsIsAnsweredShortly(t *testing.T) {
 	t.Parallel()
-	api, err := httpapi.New(httpapi.Config{Store: &recording{}, CurrencyScale: scale})
+	api, err := httpapi.New(httpapi.Config{Store: &recording{}, CurrencyScale: orders.Scale})
 	require.NoError(t, err)
 	var text strings.Builder
 	text.WriteString(strings.TrimSuffix(goodOrder, "}"))
@@ -133,7 +134,7 @@ func TestABodyOfManyFaultsIsAnsweredShortly(t *testing.T) {
 
 func TestErrorsPointIntoTheBody(t *testing.T) {
 	t.Parallel()
-	api, err := httpapi.New(httpapi.Config{Store: &recording{}, CurrencyScale: scale})
+	api, err := httpapi.New(httpapi.Config{Store: &recording{}, CurrencyScale: orders.Scale})
 	require.NoError(t, err)
 	pointers := func(a answer) map[string]any {
 		out := map[string]any{}
@@ -156,7 +157,7 @@ func FuzzCreate(f *testing.F) {
 	for _, seed := range []string{goodOrder, `{"customerId":1,"totalAmount":{},"curency":[],"shippingType":null}`, goodOrder + "x", `{"a~/b":1}`, `{}`, `[`, `{"a":1,"a":2}`, `{"totalAmount":"1e5","currency":"EUR"}`, "\xff", `{"customerId":"\ud800"}`} {
 		f.Add([]byte(seed))
 	}
-	api, err := httpapi.New(httpapi.Config{Store: &recording{}, CurrencyScale: scale})
+	api, err := httpapi.New(httpapi.Config{Store: &recording{}, CurrencyScale: orders.Scale})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := httptest.NewRequest("POST", "/api/orders", strings.NewReader(string(body)))

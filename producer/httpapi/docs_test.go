@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/ebbline/ebb/internal/testkit/orders"
 	"github.com/ebbline/ebb/journal"
 	"github.com/ebbline/ebb/producer/httpapi"
 )
@@ -74,7 +75,7 @@ func parseExchange(text string) exchange {
 func TestTheExamplesOfTheReference(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	api, err := httpapi.New(httpapi.Config{Store: b.store, CurrencyScale: scale, Sagas: sagas{value: []journal.SagaView{}}})
+	api, err := httpapi.New(httpapi.Config{Store: b.store, CurrencyScale: orders.Scale, Sagas: sagas{value: []journal.SagaView{}}})
 	require.NoError(t, err)
 	blocks := httpBlock.FindAllStringSubmatch(reference(t), -1)
 	require.Greater(t, len(blocks), 10)

@@ -2,7 +2,6 @@ package page_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,31 +16,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ebbline/ebb/internal/testkit"
+	"github.com/ebbline/ebb/internal/testkit/orders"
 	"github.com/ebbline/ebb/producer/order"
 	"github.com/ebbline/ebb/producer/page"
 	"github.com/ebbline/ebb/producer/postgres"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
-
-type encoder struct{}
-
-func (encoder) EncodeCreated(_ context.Context, v order.Created) ([]byte, error) {
-	return json.Marshal(v)
-}
-
-func (encoder) EncodeStatusUpdated(_ context.Context, v order.StatusUpdated) ([]byte, error) {
-	return json.Marshal(v)
-}
-
-func (encoder) EncodeCancelled(_ context.Context, v order.Cancelled) ([]byte, error) {
-	return json.Marshal(v)
-}
-
-func scale(code string) (int, bool) {
-	n, ok := map[string]int{"EUR": 2, "JPY": 0, "KWD": 3}[code]
-	return n, ok
-}
 
 // journal gives the same sagas for every order.
 type journal struct {
@@ -62,10 +43,10 @@ func setup(t *testing.T) bundle {
 	t.Helper()
 	dsn := testkit.DB(t)
 	require.NoError(t, postgres.Migrate(t.Context(), dsn))
-	store, err := postgres.New(postgres.Config{Pool: testkit.Pool(t, dsn), Encoder: encoder{}})
+	store, err := postgres.New(postgres.Config{Pool: testkit.Pool(t, dsn), Encoder: orders.Encoder{}})
 	require.NoError(t, err)
 	b := bundle{T: t, store: store, journal: &journal{}}
-	b.page, err = page.New(page.Config{Store: store, CurrencyScale: scale, Journal: b.journal})
+	b.page, err = page.New(page.Config{Store: store, CurrencyScale: orders.Scale, Journal: b.journal})
 	require.NoError(t, err)
 	return b
 }
@@ -390,7 +371,7 @@ func TestFailuresOfTheStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log strings.Builder
-			p, err := page.New(page.Config{Store: failing{err: tt.err}, CurrencyScale: scale, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			p, err := page.New(page.Config{Store: failing{err: tt.err}, CurrencyScale: orders.Scale, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			require.NoError(t, err)
 			sent := call(t, p, "POST", "/orders", form("key", "page-KEPT"))
 			require.Equal(t, tt.status == 503, strings.Contains(sent.text, `value="page-KEPT"`), "the form can be sent again under its key")
@@ -409,7 +390,7 @@ func TestConfig(t *testing.T) {
 	_, err := page.New(page.Config{})
 	require.ErrorContains(t, err, "missing Store")
 	require.ErrorContains(t, err, "missing CurrencyScale")
-	p, err := page.New(page.Config{Store: failing{}, CurrencyScale: scale})
+	p, err := page.New(page.Config{Store: failing{}, CurrencyScale: orders.Scale})
 	require.NoError(t, err)
 	require.Equal(t, 200, call(t, p, "GET", "/", nil).status)
 }
@@ -419,7 +400,7 @@ func FuzzCreate(f *testing.F) {
 	for _, seed := range []string{"customerId=c&totalAmount=1&currency=EUR&shippingType=domestic", "customerId=%00&totalAmount=%3Cscript%3E", "%zz", "a;b", "key=page-%ff"} {
 		f.Add(seed)
 	}
-	p, err := page.New(page.Config{Store: failing{err: order.ErrKeyReused}, CurrencyScale: scale})
+	p, err := page.New(page.Config{Store: failing{err: order.ErrKeyReused}, CurrencyScale: orders.Scale})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, body string) {
 		r := httptest.NewRequest("POST", "/orders", strings.NewReader(body))

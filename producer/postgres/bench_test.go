@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ebbline/ebb/internal/testkit"
+	"github.com/ebbline/ebb/internal/testkit/orders"
 	"github.com/ebbline/ebb/producer/order"
 	"github.com/ebbline/ebb/producer/postgres"
 )
@@ -13,7 +14,7 @@ import (
 func BenchmarkCreate(b *testing.B) {
 	dsn := testkit.DB(b)
 	require.NoError(b, postgres.Migrate(b.Context(), dsn))
-	store, err := postgres.New(postgres.Config{Pool: testkit.Pool(b, dsn), Encoder: jsonEncoder{}})
+	store, err := postgres.New(postgres.Config{Pool: testkit.Pool(b, dsn), Encoder: orders.Encoder{}})
 	require.NoError(b, err)
 	amount, err := order.ParseAmount("99.90", 2)
 	require.NoError(b, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ebbline/ebb/internal/failpoint"
+	"github.com/ebbline/ebb/internal/testkit/orders"
 	"github.com/ebbline/ebb/producer/order"
 	"github.com/ebbline/ebb/producer/postgres"
 )
@@ -43,7 +44,7 @@ func crashChild() int {
 		panic(err)
 	}
 	defer pool.Close()
-	store, err := postgres.New(postgres.Config{Pool: pool, Encoder: jsonEncoder{}})
+	store, err := postgres.New(postgres.Config{Pool: pool, Encoder: orders.Encoder{}})
 	if err != nil {
 		panic(err)
 	}

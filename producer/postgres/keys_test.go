@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ebbline/ebb/internal/testkit"
+	"github.com/ebbline/ebb/internal/testkit/orders"
 	"github.com/ebbline/ebb/producer/order"
 	"github.com/ebbline/ebb/producer/postgres"
 )
@@ -167,7 +168,7 @@ func TestMaintainPurgesOldKeysOnly(t *testing.T) {
 	require.NoError(t, b.store.Maintain(t.Context()))
 	require.Equal(t, 2, b.count(t, "orders.request_keys"))
 
-	short, err := postgres.New(postgres.Config{Pool: b.pool, Encoder: jsonEncoder{}, KeyRetention: time.Hour})
+	short, err := postgres.New(postgres.Config{Pool: b.pool, Encoder: orders.Encoder{}, KeyRetention: time.Hour})
 	require.NoError(t, err)
 	require.NoError(t, short.Maintain(t.Context()))
 	require.Equal(t, 1, b.count(t, "orders.request_keys"))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/ebbline/ebb/internal/testkit"
+	"github.com/ebbline/ebb/internal/testkit/orders"
 	"github.com/ebbline/ebb/producer/order"
 	"github.com/ebbline/ebb/producer/postgres"
 )
@@ -85,7 +86,7 @@ func TestProducerRoleIsEnough(t *testing.T) {
 	config.ConnConfig.RuntimeParams["role"] = role
 	limited, err := newPool(t, config)
 	require.NoError(t, err)
-	store, err := postgres.New(postgres.Config{Pool: limited, Encoder: jsonEncoder{}})
+	store, err := postgres.New(postgres.Config{Pool: limited, Encoder: orders.Encoder{}})
 	require.NoError(t, err)
 	mine := bundle{store: store, pool: limited}
 	o := mine.create(t)

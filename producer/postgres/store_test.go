@@ -17,29 +17,8 @@ import (
 	"github.com/ebbline/ebb/producer/postgres"
 
 	"github.com/ebbline/ebb/internal/testkit"
+	"github.com/ebbline/ebb/internal/testkit/orders"
 )
-
-// jsonEncoder stands in for the Avro codec. fail makes every encoding fail.
-type jsonEncoder struct{ fail error }
-
-func (e jsonEncoder) EncodeCreated(_ context.Context, v order.Created) ([]byte, error) {
-	return e.encode(v)
-}
-
-func (e jsonEncoder) EncodeStatusUpdated(_ context.Context, v order.StatusUpdated) ([]byte, error) {
-	return e.encode(v)
-}
-
-func (e jsonEncoder) EncodeCancelled(_ context.Context, v order.Cancelled) ([]byte, error) {
-	return e.encode(v)
-}
-
-func (e jsonEncoder) encode(v any) ([]byte, error) {
-	if e.fail != nil {
-		return nil, e.fail
-	}
-	return json.Marshal(v)
-}
 
 type bundle struct {
 	store *postgres.Store
@@ -52,7 +31,7 @@ func setup(t *testing.T) bundle {
 	dsn := testkit.DB(t)
 	require.NoError(t, postgres.Migrate(t.Context(), dsn))
 	pool := testkit.Pool(t, dsn)
-	store, err := postgres.New(postgres.Config{Pool: pool, Encoder: jsonEncoder{}})
+	store, err := postgres.New(postgres.Config{Pool: pool, Encoder: orders.Encoder{}})
 	require.NoError(t, err)
 	return bundle{store: store, pool: pool, dsn: dsn}
 }
@@ -164,7 +143,7 @@ func TestG01NothingIsStoredWhenTheEventCannotBeEncoded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	o := b.create(t)
-	failing, err := postgres.New(postgres.Config{Pool: b.pool, Encoder: jsonEncoder{fail: errors.New("no schema")}})
+	failing, err := postgres.New(postgres.Config{Pool: b.pool, Encoder: orders.Encoder{Fail: errors.New("no schema")}})
 	require.NoError(t, err)
 	_, err = failing.Create(t.Context(), newOrder(t), order.Request{Key: "k"})
 	require.ErrorContains(t, err, "encode OrderCreated: no schema")
@@ -366,7 +345,7 @@ func TestUnavailable(t *testing.T) {
 	})
 	t.Run("nothing listens", func(t *testing.T) {
 		pool := testkit.Pool(t, "postgres://nobody@127.0.0.1:1/none?connect_timeout=5")
-		store, err := postgres.New(postgres.Config{Pool: pool, Encoder: jsonEncoder{}})
+		store, err := postgres.New(postgres.Config{Pool: pool, Encoder: orders.Encoder{}})
 		require.NoError(t, err)
 		_, err = store.Get(t.Context(), 1)
 		var gone *order.UnavailableError
@@ -376,7 +355,7 @@ func TestUnavailable(t *testing.T) {
 
 // cuttingEncoder ends all other connections to the database, the caller's too.
 type cuttingEncoder struct {
-	jsonEncoder
+	orders.Encoder
 	pool *pgxpool.Pool
 }
 
@@ -385,5 +364,5 @@ func (e cuttingEncoder) EncodeCancelled(ctx context.Context, v order.Cancelled) 
 	if err != nil {
 		return nil, err
 	}
-	return e.jsonEncoder.EncodeCancelled(ctx, v)
+	return e.Encoder.EncodeCancelled(ctx, v)
 }
