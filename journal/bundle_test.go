@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
@@ -141,15 +142,21 @@ func (v SagaView) state(dest, dir string) string {
 // published lists the types in ebb.outbox, in the order of their ids.
 func (b *testBundle) published() []string {
 	b.t.Helper()
-	rows, err := b.pool.Query(b.t.Context(), "SELECT type FROM ebb.outbox ORDER BY id")
+	return b.texts("SELECT type FROM ebb.outbox ORDER BY id")
+}
+
+// actions lists the operators' moves, in their order.
+func (b *testBundle) actions() []string {
+	b.t.Helper()
+	return b.texts("SELECT who || ': ' || action || ': ' || reason FROM ebb.operator_actions ORDER BY id")
+}
+
+// texts gives the rows of a query for one text column.
+func (b *testBundle) texts(query string) []string {
+	b.t.Helper()
+	rows, err := b.pool.Query(b.t.Context(), query)
 	require.NoError(b.t, err)
-	defer rows.Close()
-	var out []string
-	for rows.Next() {
-		var s string
-		require.NoError(b.t, rows.Scan(&s))
-		out = append(out, s)
-	}
-	require.NoError(b.t, rows.Err())
+	out, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(b.t, err)
 	return out
 }

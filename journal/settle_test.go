@@ -23,21 +23,6 @@ func lostAt(t *testing.T, name string) *testBundle {
 	return b
 }
 
-func (b *testBundle) actions() []string {
-	b.t.Helper()
-	rows, err := b.pool.Query(b.t.Context(), "SELECT who || ': ' || action || ': ' || reason FROM ebb.operator_actions ORDER BY id")
-	require.NoError(b.t, err)
-	defer rows.Close()
-	var out []string
-	for rows.Next() {
-		var s string
-		require.NoError(b.t, rows.Scan(&s))
-		out = append(out, s)
-	}
-	require.NoError(b.t, rows.Err())
-	return out
-}
-
 // compensator lets the compensator take the saga.
 func (b *testBundle) compensator(n int) {
 	b.t.Helper()
