@@ -44,40 +44,26 @@ func TestF02Lookup(t *testing.T) {
 		s.oracle()
 	})
 
-	t.Run("it lands after all", func(t *testing.T) {
-		t.Parallel()
-		s := start(t, chain().with(sim.Billing, asked), "")
-		s.faults(sim.Fault{
-			Destination: sim.Billing, Direction: sim.Do, Action: sim.Hang, At: sim.HangBefore, Duration: sim.Duration(1800 * time.Millisecond),
+	for name, c := range map[string]struct {
+		fault sim.Fault
+		calls int
+	}{
+		"it lands after all":       {sim.Fault{Action: sim.Hang, At: sim.HangBefore, Duration: sim.Duration(1800 * time.Millisecond)}, 1},
+		"it was never done":        {sim.Fault{Action: sim.ReplyWith, Status: 500, Next: 1}, 2},
+		"accepted, and never done": {sim.Fault{Action: sim.ReplyWith, Status: 202, Next: 1}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, chain().with(sim.Billing, asked), "")
+			c.fault.Destination, c.fault.Direction = sim.Billing, sim.Do
+			s.faults(c.fault)
+			id := s.create()
+			s.await(id, "CONFIRMED")
+			s.sameCalls(id, sim.Billing, sim.Do, c.calls)
+			require.Len(t, s.effects(id, sim.Billing, ""), 1)
+			s.oracle()
 		})
-		id := s.create()
-		s.await(id, "CONFIRMED")
-		s.sameCalls(id, sim.Billing, sim.Do, 1)
-		require.Len(t, s.effects(id, sim.Billing, ""), 1)
-		s.oracle()
-	})
-
-	t.Run("it was never done", func(t *testing.T) {
-		t.Parallel()
-		s := start(t, chain().with(sim.Billing, asked), "")
-		s.faults(sim.Fault{Destination: sim.Billing, Direction: sim.Do, Action: sim.ReplyWith, Status: 500, Next: 1})
-		id := s.create()
-		s.await(id, "CONFIRMED")
-		s.sameCalls(id, sim.Billing, sim.Do, 2)
-		require.Len(t, s.effects(id, sim.Billing, ""), 1)
-		s.oracle()
-	})
-
-	t.Run("accepted, and never done", func(t *testing.T) {
-		t.Parallel()
-		s := start(t, chain().with(sim.Billing, asked), "")
-		s.faults(sim.Fault{Destination: sim.Billing, Direction: sim.Do, Action: sim.ReplyWith, Status: 202, Next: 1})
-		id := s.create()
-		s.await(id, "CONFIRMED")
-		s.sameCalls(id, sim.Billing, sim.Do, 2)
-		require.Len(t, s.effects(id, sim.Billing, ""), 1)
-		s.oracle()
-	})
+	}
 
 	t.Run("the saga is unwound meanwhile", func(t *testing.T) {
 		t.Parallel()
